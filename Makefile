@@ -1,0 +1,37 @@
+# Every target sets up what it needs: a fresh machine with Python 3.11, pip and make is enough.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+BIN := .venv/bin
+
+.PHONY: demo test bench clean
+
+demo: .venv/core
+	$(BIN)/certiclust demo
+
+test: .venv/test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/pytest
+
+bench: .venv/bench
+	$(BIN)/python benchmarks/gsemo_speed.py
+
+.venv/python:
+	$(PYTHON) -m venv .venv
+	touch $@
+
+.venv/core: .venv/python pyproject.toml constraints.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable .
+	touch $@
+
+.venv/test: .venv/core
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[test]"
+	touch $@
+
+.venv/bench: .venv/test
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[bench]"
+	touch $@
+
+clean:
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

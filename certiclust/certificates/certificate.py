@@ -1,0 +1,230 @@
+"""The certificate of a solution."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import tempfile
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from certiclust.certificates.errors import CertificateError
+
+FORMAT = "certiclust certificate 1"
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """An a-priori guarantee that holds for the path actually run.
+
+    Attributes
+    ----------
+    ratio : float or None
+        The cost is at most this many times the optimum; None where the guarantee is about fairness alone.
+    theorem : str
+        The theorem it rests on.
+    because : str
+        What was checked so that the theorem applies to this very solution.
+    fairness : float or None
+        Every point has a centre within this many times its fair radius.
+    """
+
+    ratio: float | None
+    theorem: str
+    because: str
+    fairness: float | None = None
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What was proved about one solution of one problem on one data set.
+
+    Attributes
+    ----------
+    problem : str
+        ``"k-tMM"``, ``"k-center"``, ``"k-median"``, ``"k-means"`` or ``"fair k-median"``.
+    n_samples, n_clusters : int
+        Rows of the data and k.
+    cost : float
+        What the solution costs.
+    lower_bound : float
+        No solution costs less; 0 where nothing better was proved.
+    data_sha256 : str
+        Fingerprint of rows, weights and candidates.
+    metric : str
+        Name of the distance.
+    method : str
+        How the solution was found.
+    guarantee : Guarantee or None
+        The factor of the paper, if its condition was checked to hold here.
+    note : str
+        Why there is no guarantee, or what limits it; empty if there is nothing to say.
+    theory : dict
+        The theorem's ratio and expected iteration bound on this instance, where they were computed.
+    witness : dict
+        What `verify` needs besides the data: the centres, and the evidence for the lower bound.
+    """
+
+    problem: str
+    n_samples: int
+    n_clusters: int
+    cost: float
+    lower_bound: float
+    data_sha256: str
+    metric: str
+    method: str
+    guarantee: Guarantee | None
+    note: str = ""
+    theory: dict[str, Any] = field(default_factory=dict)
+    witness: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def gap(self) -> float:
+        """``cost / lower_bound - 1``: 0 for a cost of 0, infinite without a positive lower bound."""
+        if self.cost == 0:
+            return 0.0
+        return max(0.0, self.cost / self.lower_bound - 1.0) if self.lower_bound > 0 else math.inf
+
+    @property
+    def optimal(self) -> bool:
+        """Whether the solution is proved optimal: ``lower_bound >= cost * (1 - 1e-9)``."""
+        return self.lower_bound >= self.cost * (1.0 - 1e-9)
+
+    def __str__(self) -> str:
+        """Return three readable lines."""
+        if self.optimal:
+            found = "optimal, proved"
+        elif math.isfinite(self.gap):
+            found = f"within a factor {1 + self.gap:.4g} of optimal (lower bound {self.lower_bound:.8g})"
+        else:
+            found = "no lower bound was proved"
+        lines = [f"{self.problem}, k = {self.n_clusters}, n = {self.n_samples}: cost {self.cost:.8g}, {found}."]
+        lines.append(self._guarantee_line())
+        expected = self.theory.get("iterations")
+        bound = "" if expected is None else f"; the theorem expects at most {_count(expected)} iterations"
+        lines.append(f"found by {self.method}{bound}.")
+        return "\n".join(lines)
+
+    def _guarantee_line(self) -> str:
+        if self.guarantee is None:
+            return f"no guarantee reached: {self.note}."
+        g = self.guarantee
+        parts = []
+        if g.ratio is not None:
+            parts.append(f"at most {g.ratio:.4g} times optimal")
+        if g.fairness is not None:
+            parts.append(f"a centre within {g.fairness:.4g} fair radii of every point")
+        note = f" ({self.note})" if self.note else ""
+        return f"guarantee: {' and '.join(parts)} by the {g.theorem}, because {g.because}{note}."
+
+    def verify(
+        self,
+        X: Any,
+        sample_weight: Any = None,
+        *,
+        metric: str | Callable[[Any, Any], float] | None = None,
+        candidates: Any = None,
+    ) -> None:
+        """Check every claim again from the data, with code that shares nothing with the search or the bounds.
+
+        Parameters
+        ----------
+        X : array-like
+            The rows the solution was fitted on, or the distance matrix for ``metric="precomputed"``.
+        sample_weight : array-like or None
+            The weights used in fit.
+        metric : str, callable or None
+            The distance; needed only where it was a callable, which a file cannot hold.
+        candidates : array-like or None
+            The candidate centres used in fit, if they were not the rows themselves.
+
+        Raises
+        ------
+        CertificateError
+            With the reason, if a claim does not hold or the data are others.
+        """
+        from certiclust.certificates.verify import verify
+
+        verify(self, X, sample_weight, metric=metric, candidates=candidates)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the certificate as plain JSON values."""
+        content = {"format": FORMAT, **asdict(self), "gap": self.gap, "optimal": self.optimal}
+        return {key: _plain(value) for key, value in content.items()}
+
+    @classmethod
+    def from_dict(cls, content: dict[str, Any]) -> Certificate:
+        """Return the certificate that `to_dict` wrote; derived numbers that do not fit are refused."""
+        if not isinstance(content, dict) or content.get("format") != FORMAT:
+            raise CertificateError(f"not a certificate: the format is not {FORMAT!r}.")
+        names = set(cls.__dataclass_fields__)
+        missing = names - set(content)
+        unknown = set(content) - names - {"format", "gap", "optimal"}
+        if missing or unknown:
+            raise CertificateError(f"not a certificate: fields missing {sorted(missing)}, unknown {sorted(unknown)}.")
+        try:
+            fields = {key: content[key] for key in names}
+            if fields["guarantee"] is not None:
+                fields["guarantee"] = Guarantee(**fields["guarantee"])
+            for key, kind in (("n_samples", int), ("n_clusters", int), ("cost", float), ("lower_bound", float)):
+                if isinstance(fields[key], bool) or kind(fields[key]) != fields[key]:
+                    raise CertificateError(f"{key} must be a finite {kind.__name__}, not {fields[key]!r}.")
+                fields[key] = kind(fields[key])
+            certificate = cls(**fields)
+        except (TypeError, ValueError) as error:
+            raise CertificateError(f"not a certificate: {error}") from error
+        for key in ("gap", "optimal"):
+            if content.get(key) != _plain(getattr(certificate, key)):
+                raise CertificateError(f"the stored {key} does not follow from cost and lower_bound.")
+        return certificate
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the certificate as JSON, whole or not at all."""
+        path = Path(path)
+        text = json.dumps(self.to_dict(), indent=1, allow_nan=False)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            os.chmod(name, 0o644)
+            os.replace(name, path)
+        except BaseException:
+            os.unlink(name)
+            raise
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Certificate:
+        """Read a certificate that `save` wrote."""
+        try:
+            content = json.loads(Path(path).read_text(encoding="utf-8"))
+        except (UnicodeDecodeError, json.JSONDecodeError) as error:
+            raise CertificateError(f"{path} is not a certificate: {error}") from error
+        return cls.from_dict(content)
+
+
+def _plain(value: Any) -> Any:
+    """Return `value` in JSON's own types; infinity becomes null."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.generic):
+        return _plain(value.item())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def _count(expected: float) -> str:
+    if not math.isfinite(expected):
+        return "infinitely many (duplicated points)"
+    return f"{expected:,.0f}" if expected < 1e9 else f"{expected:.2e}"

@@ -1,0 +1,359 @@
+"""Re-checking a certificate from the data alone.
+
+This file is the reason to believe the others: plain NumPy and SciPy, distances by SciPy's cdist in blocks, no import
+from the rest of the package. Every number a certificate claims is computed again here, with a margin for rounding on
+the cautious side: a lower bound must not exceed what is re-derived.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
+
+from certiclust.certificates.errors import CertificateError
+from certiclust.certificates.fingerprint import data_fingerprint
+
+if TYPE_CHECKING:
+    from certiclust.certificates.certificate import Certificate
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+
+_METRICS = {"euclidean", "manhattan", "chebyshev", "hamming", "jaccard", "canberra", "haversine", "mahalanobis"}
+_METRICS |= {"seuclidean"}
+_SQUARED = {"sqeuclidean", "cosine", "correlation"}
+_BOOLEAN = {"dice", "jaccard", "rogerstanimoto", "russellrao", "sokalsneath", "yule"}
+_UNIT = 2.0**-52
+_CHECKED_UP_TO = 1000
+
+
+@dataclass(frozen=True)
+class Instance:
+    """The data as the verifier sees them: clients of positive weight, candidates, and a way to ask for distances."""
+
+    metric: str
+    function: Callable[[Any, Any], float] | None
+    params: dict[str, Any]
+    clients: FloatArray
+    sites: FloatArray
+    matrix: FloatArray | None
+    weights: FloatArray
+    own: bool
+
+    @property
+    def n(self) -> int:
+        return len(self.weights)
+
+    @property
+    def m(self) -> int:
+        return self.matrix.shape[1] if self.matrix is not None else len(self.sites)
+
+    def between(self, clients: IntArray | slice, sites: IntArray | slice) -> FloatArray:
+        """Return distances, clients by sites."""
+        if self.matrix is not None:
+            return self.matrix[clients][:, sites]
+        return _cdist(self.clients[clients], self.sites[sites], self.metric, self.function, self.params)
+
+    def blocks(self) -> Iterator[tuple[slice, FloatArray]]:
+        """Yield blocks of clients with their distances to all sites."""
+        size = max(1, 4_000_000 // max(1, self.m))
+        for start in range(0, self.n, size):
+            part = slice(start, min(self.n, start + size))
+            yield part, self.between(part, slice(None))
+
+    def errors(self, terms: int) -> tuple[float, float]:
+        """Return the relative and absolute rounding error of a sum of `terms` distances."""
+        width = self.clients.shape[1]
+        absolute = 2.0**-50 * (width + 16) if self.metric in ("cosine", "correlation") else 0.0
+        return _UNIT * (terms + width + 16), absolute
+
+
+def verify(
+    certificate: Certificate,
+    X: Any,
+    sample_weight: Any,
+    *,
+    metric: str | Callable[[Any, Any], float] | None,
+    candidates: Any,
+) -> None:
+    """Raise CertificateError unless every claim of the certificate holds for these data."""
+    instance, rows = _instance(certificate, X, sample_weight, metric, candidates)
+    centers = _centers(certificate, instance, rows, "centers")
+    cost = _cost(certificate, instance, centers)
+    relative, absolute = instance.errors(instance.n)
+    slack = 4 * (relative * cost + absolute * float(instance.weights.sum()))
+    if not abs(certificate.cost - cost) <= slack:
+        raise CertificateError(f"cost: the centres cost {cost!r}, not {certificate.cost!r}.")
+    if certificate.problem in ("k-center", "k-tMM"):
+        bound, ratio = _separation(certificate, instance, rows)
+    else:
+        bound, ratio = _swap_optimal(certificate, instance, rows)
+    if not 0 <= certificate.lower_bound <= max(0.0, bound):
+        raise CertificateError(f"lower_bound: {certificate.lower_bound!r} claimed, {bound!r} follows from the witness.")
+    _check_guarantee(certificate, instance, centers, ratio)
+
+
+def _check_guarantee(certificate: Certificate, instance: Instance, centers: IntArray, ratio: float | None) -> None:
+    guarantee = certificate.guarantee
+    if guarantee is None:
+        return
+    if guarantee.ratio is not None and (ratio is None or not guarantee.ratio >= ratio):
+        raise CertificateError(f"guarantee: a ratio of {guarantee.ratio!r} does not follow; {ratio!r} does.")
+    if guarantee.fairness is not None:
+        _check_fairness(certificate, instance, centers, guarantee.fairness)
+    elif guarantee.ratio is None:
+        raise CertificateError("guarantee: it claims nothing.")
+
+
+# ---------------------------------------------------------------------------------------------------- the data
+
+
+def _instance(
+    certificate: Certificate, X: Any, sample_weight: Any, metric: Any, candidates: Any
+) -> tuple[Instance, IntArray]:
+    """Return the instance and, for every client, its row in X; raise if the data are not the certificate's."""
+    X = _matrix(X, "X")
+    weights = np.ones(len(X)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64).ravel()
+    sites = None if candidates is None else _matrix(candidates, "candidates")
+    if len(X) != certificate.n_samples:
+        raise CertificateError(f"data: X has {len(X)} rows, the certificate is about {certificate.n_samples}.")
+    if len(weights) != len(X):
+        raise CertificateError(f"data: {len(weights)} weights for {len(X)} rows.")
+    if data_fingerprint(X, weights, sites) != certificate.data_sha256:
+        raise CertificateError("data: X, sample_weight or candidates are not those of the certificate (data_sha256).")
+    rows = np.flatnonzero(weights > 0)
+    name, function = certificate.metric, None
+    if callable(metric):
+        function = metric
+        if getattr(metric, "__qualname__", type(metric).__name__) != name:
+            raise CertificateError(f"metric: the certificate is about {name!r}, not this callable.")
+    elif metric is not None and metric != name:
+        raise CertificateError(f"metric: the certificate is about {name!r}, not {metric!r}.")
+    if name == "precomputed":
+        square = X.shape[0] == X.shape[1] and bool(np.array_equal(X, X.T)) and not np.diagonal(X).any()
+        matrix = X[np.ix_(rows, rows)] if square else X[rows]
+        nothing = np.empty((len(rows), 0))
+        return Instance(name, None, {}, nothing, nothing, matrix, weights[rows], square), rows
+    if function is None and name not in _METRICS | _SQUARED | _BOOLEAN | {"braycurtis"}:
+        raise CertificateError(f"metric: {name!r} is a callable; pass it to verify as metric=.")
+    params: dict[str, Any] = {}
+    if function is None and name == "seuclidean":
+        params["V"] = np.var(X[rows], axis=0, ddof=1)
+    if function is None and name == "mahalanobis":
+        params["VI"] = np.linalg.inv(np.atleast_2d(np.cov(X[rows], rowvar=False)))
+    own = sites is None
+    clients = X[rows]
+    return Instance(
+        name, function, params, clients, clients if sites is None else sites, None, weights[rows], own
+    ), rows
+
+
+def _matrix(values: Any, name: str) -> FloatArray:
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 2 or not np.isfinite(array).all():
+        raise CertificateError(f"data: {name} must be a finite two-dimensional array.")
+    return array
+
+
+def _cdist(
+    A: FloatArray, B: FloatArray, metric: str, function: Callable[[Any, Any], float] | None, params: dict[str, Any]
+) -> FloatArray:
+    if function is not None:
+        return np.asarray(cdist(B, A, function).T)
+    if metric == "correlation":
+        A, B, metric = A - A.mean(axis=1, keepdims=True), B - B.mean(axis=1, keepdims=True), "cosine"
+    if metric == "cosine":
+        # SciPy's own cosine is 1 - a.b, which loses all digits of a small distance.
+        units = [v / np.abs(v).max(axis=1, keepdims=True) for v in (A, B)]
+        units = [v / np.sqrt((v * v).sum(axis=1, keepdims=True)) for v in units]
+        return np.asarray(cdist(units[0], units[1], "sqeuclidean") / 2)
+    if metric == "haversine":
+        lat = A[:, None, 0] - B[None, :, 0]
+        lon = A[:, None, 1] - B[None, :, 1]
+        half = np.sin(lat / 2) ** 2 + np.cos(A[:, None, 0]) * np.cos(B[None, :, 0]) * np.sin(lon / 2) ** 2
+        return np.asarray(2 * np.arcsin(np.sqrt(np.clip(half, 0, 1))))
+    if metric in _BOOLEAN:
+        A, B = A.astype(bool), B.astype(bool)
+    name: Any = "cityblock" if metric == "manhattan" else metric
+    return np.asarray(cdist(A, B, name, **params))
+
+
+def _centers(certificate: Certificate, instance: Instance, rows: IntArray, key: str, count: int = 0) -> IntArray:
+    """Return witness indices as positions among the sites, checked to be distinct and in range."""
+    count = count or certificate.n_clusters
+    values = certificate.witness.get(key)
+    try:
+        listed = np.asarray(values)
+        indices = listed.astype(np.intp)
+        proper = bool(np.array_equal(indices, listed)) and listed.ndim == 1
+    except (TypeError, ValueError):
+        proper = False
+    if not proper or len(indices) != count or len(set(indices.tolist())) != count:
+        raise CertificateError(f"witness: {key!r} must list {count} distinct indices.")
+    if not instance.own:
+        positions = indices
+        if not (indices.min() >= 0 and indices.max() < instance.m):
+            raise CertificateError(f"witness: {key!r} names a candidate outside 0..{instance.m - 1}.")
+    else:
+        positions = np.searchsorted(rows, indices)
+        if not np.all(positions < len(rows)) or not np.array_equal(rows[positions], indices):
+            raise CertificateError(f"witness: {key!r} names a row that does not exist or has weight 0.")
+    return np.asarray(positions, dtype=np.intp)
+
+
+# ------------------------------------------------------------------------------------------------------ the cost
+
+
+def _nearest(instance: Instance, centers: IntArray) -> FloatArray:
+    size = max(1, 4_000_000 // len(centers))
+    parts = [instance.between(slice(start, start + size), centers).min(axis=1) for start in range(0, instance.n, size)]
+    return np.concatenate(parts)
+
+
+def _cost(certificate: Certificate, instance: Instance, centers: IntArray) -> float:
+    if certificate.problem == "k-tMM":
+        return _diameter(certificate, instance)
+    nearest = _nearest(instance, centers)
+    if certificate.problem == "k-center":
+        return float(nearest.max())
+    if certificate.problem == "k-means" and certificate.metric != "sqeuclidean":
+        raise CertificateError("metric: k-means is about squared Euclidean distances.")
+    if certificate.problem not in ("k-median", "k-means", "fair k-median"):
+        raise CertificateError(f"problem: {certificate.problem!r} is unknown.")
+    return float(instance.weights @ nearest)
+
+
+def _diameter(certificate: Certificate, instance: Instance) -> float:
+    """Return the largest distance inside a cluster of the stored labels, one label per client."""
+    labels = np.asarray(certificate.witness.get("labels"))
+    if labels.shape != (instance.n,) or not np.isin(labels, np.arange(certificate.n_clusters)).all():
+        raise CertificateError(f"witness: 'labels' must give each point one of {certificate.n_clusters} clusters.")
+    largest = 0.0
+    for label in np.unique(labels):
+        members = np.flatnonzero(labels == label)
+        for start in range(0, len(members), 1024):
+            largest = max(largest, float(instance.between(members[start : start + 1024], members).max()))
+    return largest
+
+
+# ----------------------------------------------------------------------------------------------------- the bounds
+
+
+def _power(instance: Instance) -> int | None:
+    """Return 1 for a metric, 2 for the square of one; for other distances after an exact check of all triples."""
+    if instance.function is None and instance.metric in _METRICS:
+        return 1
+    if instance.function is None and instance.metric in _SQUARED:
+        return 2
+    if max(instance.n, instance.m) > 4 * _CHECKED_UP_TO:
+        return None
+    d = instance.between(slice(None), slice(None))
+    for i in range(instance.n):
+        through = (d[i] + d).min(axis=1) if not instance.own else d[i]
+        if np.any(d[i] > (1 + 2.0**-50) * (through[:, None] + d).min(axis=0)):
+            return None
+    return 1
+
+
+def _separation(certificate: Certificate, instance: Instance, rows: IntArray) -> tuple[float, float | None]:
+    """Return the bound and the ratio that k + 1 points far apart prove."""
+    if not instance.own:
+        raise CertificateError(f"data: {certificate.problem} needs a symmetric matrix with zero diagonal.")
+    if "apart" not in certificate.witness:
+        return 0.0, 1.0 if certificate.cost == 0 else None
+    points = _centers(certificate, instance, rows, "apart", certificate.n_clusters + 1)
+    between = instance.between(points, points).copy()
+    np.fill_diagonal(between, np.inf)
+    h = float(between.min())
+    relative, absolute = instance.errors(1)
+    if certificate.problem == "k-tMM":
+        bound = h * (1 - relative) - absolute
+        power = _power(instance) if certificate.guarantee is not None else None
+    else:
+        power = _power(instance)
+        bound = 0.0 if power is None else h / 2**power * (1 - relative) - absolute
+    if power is None:
+        return bound, None
+    # The ratio needs a solution of radius at most h; the stored one is at least as good if its cost says so.
+    limit = h * (1 if certificate.problem == "k-center" else 2**power)
+    holds = certificate.cost <= limit * (1 + 4 * relative) + 4 * absolute
+    return bound, float(2**power) if holds else None
+
+
+def _swap_optimal(certificate: Certificate, instance: Instance, rows: IntArray) -> tuple[float, float | None]:
+    """Return the bound and the ratio that a swap-optimal solution proves, all swaps looked at."""
+    if "swap_optimal" not in certificate.witness:
+        return 0.0, 1.0 if certificate.cost == 0 else None
+    centers = _centers(certificate, instance, rows, "swap_optimal")
+    cost, change = _least_swap_change(instance, centers)
+    k = certificate.n_clusters
+    relative, absolute = instance.errors(instance.n)
+    if cost == 0:
+        return 0.0, 1.0
+    power = _power(instance) if k > 1 else 1
+    if power is None:
+        return 0.0, None
+    excess = 1.0 if certificate.problem == "k-means" and instance.own else 0.0
+    tau = max(0.0, -change) / cost + relative
+    left = 1 - k * tau
+    if left <= 0:
+        return 0.0, None
+    if k == instance.m and excess == 0:
+        ratio = 1.0
+    elif k == 1:
+        ratio = (1 + excess) / left
+    elif power == 1:
+        ratio = 5 / left
+    else:
+        ratio = float(((4 + np.sqrt(16 + 4 * left * (5 + excess))) / (2 * left)) ** 2)
+    bound = cost / ratio * (1 - relative) - absolute * float(instance.weights.sum())
+    # The factor is the solution's own only if it costs no more than the swap-optimal one.
+    own = ratio if certificate.cost <= cost * (1 + 4 * relative) else None
+    return bound, own if certificate.problem != "fair k-median" else None
+
+
+def _least_swap_change(instance: Instance, centers: IntArray) -> tuple[float, float]:
+    """Return the cost of `centers` and its least change by one swap: k x m sums, filled block by block."""
+    k, w = len(centers), instance.weights
+    to_centers = np.concatenate([d[:, centers] for _, d in instance.blocks()])
+    order = np.argsort(to_centers, axis=1, kind="stable")
+    everyone = np.arange(instance.n)
+    near = order[:, 0]
+    first = to_centers[everyone, near]
+    second = to_centers[everyone, order[:, 1]] if k > 1 else np.full(instance.n, np.inf)
+    swapped = np.zeros((k, instance.m))
+    for part, d in instance.blocks():
+        kept = np.minimum(d, first[part, None])
+        without = np.minimum(d, second[part, None])
+        swapped += (w[part, None] * kept).sum(axis=0)
+        for t in range(k):
+            mine = near[part] == t
+            swapped[t] += (w[part][mine, None] * (without[mine] - kept[mine])).sum(axis=0)
+    swapped[:, centers] = np.inf
+    cost = float(w @ first)
+    return cost, float(swapped.min()) - cost if instance.m > k else np.inf
+
+
+# ------------------------------------------------------------------------------------------------------- fairness
+
+
+def _check_fairness(certificate: Certificate, instance: Instance, centers: IntArray, claimed: float) -> None:
+    """Check d(v, X) <= claimed * r(v) for every point, r(v) computed by sorting."""
+    if not instance.own:
+        raise CertificateError("data: fairness needs a symmetric matrix with zero diagonal.")
+    k, w = certificate.n_clusters, instance.weights
+    nearest = _nearest(instance, centers)
+    relative, absolute = instance.errors(1)
+    for part, d in instance.blocks():
+        order = np.argsort(d, axis=1, kind="stable")
+        enough = k * np.cumsum(w[order], axis=1) >= w.sum() * (1 - 1e-12)
+        enough[:, -1] = True
+        place = np.argmax(enough, axis=1)
+        radius = np.take_along_axis(d, order, axis=1)[np.arange(len(d)), place]
+        if np.any(nearest[part] > claimed * radius * (1 + 4 * relative) + 4 * absolute):
+            raise CertificateError(f"guarantee: some point has no centre within {claimed:.6g} times its fair radius.")

@@ -1,0 +1,352 @@
+"""What the five estimators share: validation, the way from data to problem to attributes, predict, transform, score."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from abc import ABCMeta, abstractmethod
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    ClusterMixin,
+    TransformerMixin,
+    _fit_context,
+)
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import Tags, check_array, check_random_state, gen_batches
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from certiclust.certificates import Certificate, data_fingerprint
+from certiclust.estimators._certify import certify
+from certiclust.evolution import Progress
+from certiclust.problems import MaxProblem, Problem
+from certiclust.solver import Budget, Result, solve
+from certiclust.space import Metric, Space, build_space, precomputed_space
+from certiclust.space.metrics import METRIC_NAMES, MetricLike
+from certiclust.space.space import matrix_budget
+from certiclust.theory import iteration_bound
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+
+
+class CertifiedClusterer(
+    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
+    TransformerMixin,  # type: ignore[misc]
+    ClusterMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+    metaclass=ABCMeta,
+):
+    """Base of the five estimators; see their own documentation."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        "metric": [StrOptions({*METRIC_NAMES, "precomputed"}), callable],
+        "algorithm": [StrOptions({"auto", "gsemo"})],
+        "max_iter": [Interval(Integral, 1, None, closed="left"), StrOptions({"theorem"}), None],
+        "time_limit": [Interval(Real, 0, None, closed="neither"), None],
+        "gap_tol": [Interval(Real, 0, None, closed="left")],
+        "ls_epsilon": [Interval(Real, 0, 1, closed="neither")],
+        "certify": ["boolean"],
+        "check_metric": ["boolean", None],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+    }
+
+    n_clusters: int
+    algorithm: str
+    max_iter: int | str | None
+    time_limit: float | None
+    gap_tol: float
+    ls_epsilon: float
+    certify: bool
+    random_state: Any
+    n_jobs: int | None
+    verbose: int
+
+    # What differs from problem to problem.
+
+    @abstractmethod
+    def _problem(self, space: Space) -> Problem:
+        """Return the problem on a space."""
+
+    @abstractmethod
+    def _cost(self, labels: NDArray[np.int32], distances: FloatArray, weights: FloatArray, X: FloatArray) -> float:
+        """Return the cost of rows `X` with the given labels, distances to their centres, and weights."""
+
+    def _metric(self) -> MetricLike:
+        """Return the distance asked for."""
+        return self.metric  # type: ignore[no-any-return]
+
+    def _candidates(self, X: FloatArray) -> FloatArray | None:
+        """Return the candidate centres, None for the rows themselves."""
+        return None
+
+    def _partition(self, problem: Problem, result: Result) -> tuple[IntArray, NDArray[np.int32]]:
+        """Return centres and labels of the clients; label j belongs to centre j, centres ascending."""
+        return result.centers, problem.space.assign(result.centers)[0]
+
+    # What scikit-learn calls.
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+        """Find a clustering and prove how good it is.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows, or the distance matrix for ``metric="precomputed"``.
+        y : Ignored
+            Present by convention.
+        sample_weight : array-like of shape (n_samples,), default=None
+            A row with weight w counts as w copies; a row with weight 0 is no client, no centre, and still labelled.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        X = validate_data(self, X, dtype=np.float64, order="C")
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        clients = np.flatnonzero(weights > 0)
+        if len(clients) == 0:
+            raise ValueError("sample_weight is zero for every sample; at least one must be positive.")
+        space, sites = self._space(X, weights, clients)
+        if self.n_clusters > space.m:
+            name = "n_samples" if space.own else "the number of candidates"
+            raise ValueError(f"{name}={space.m} should be >= n_clusters={self.n_clusters} (weight 0 does not count).")
+        problem = self._problem(space)
+        self._check_memory(problem)
+        result = solve(
+            problem,
+            self.algorithm,
+            Budget(self._iterations(problem), self.time_limit, self.gap_tol),
+            random_state=int(check_random_state(self.random_state).randint(2**31)),
+            certify=self.certify,
+            callbacks=(_print_progress,) if self.verbose else (),
+        )
+        self._set_attributes(X, weights, problem, result, sites)
+        return self
+
+    def predict(self, X: Any) -> NDArray[np.int32]:
+        """Return the nearest centre of each row, ties to the lower label.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows; for ``metric="precomputed"`` their distances to the columns of fit.
+        """
+        check_is_fitted(self)
+        X = self._validated(X)
+        return self._nearest(X)[0]
+
+    def transform(self, X: Any) -> FloatArray:
+        """Return the distances of each row to the k centres."""
+        check_is_fitted(self)
+        return self._distances(self._validated(X))
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Return minus the cost of the rows under the fitted centres."""
+        check_is_fitted(self)
+        X = self._validated(X)
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        counted = weights > 0
+        labels, distances = self._nearest(X)
+        return -self._cost(labels[counted], distances[counted], weights[counted], X[counted])
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.center_indices_)
+
+    def __sklearn_tags__(self) -> Tags:
+        """Say that a precomputed matrix is pairwise, and never negative."""
+        tags = super().__sklearn_tags__()
+        if getattr(self, "metric", None) == "precomputed":
+            tags.input_tags.pairwise = self._square
+            tags.input_tags.positive_only = True
+        return tags
+
+    #: Whether a precomputed matrix must be square and symmetric with a zero diagonal.
+    _square: ClassVar[bool] = True
+
+    # The steps of fit.
+
+    def _space(self, X: FloatArray, weights: FloatArray, clients: IntArray) -> tuple[Space, IntArray | None]:
+        """Return the space of the clients, and the rows that its candidates are (None: the user's candidates)."""
+        check_metric = getattr(self, "check_metric", None)
+        if self._metric() == "precomputed":
+            own = self._is_square(X)
+            distances = X[np.ix_(clients, clients)] if own else X[clients]
+            space = precomputed_space(distances, weights[clients], own=own, check_metric=check_metric)
+            return space, clients if own else None
+        points = X if len(clients) == len(X) else X[clients]
+        metric = Metric.of(self._metric(), points)
+        metric.check(points)
+        candidates = self._candidates(X)
+        if candidates is not None:
+            metric.check(candidates, "candidates")
+        space = build_space(points, candidates, metric, weights[clients], check_metric=check_metric, n_jobs=self.n_jobs)
+        if self._square and space.matrix is not None and not _is_dissimilarity(space.matrix):
+            raise ValueError(f"metric {metric.name!r} must be symmetric with d(x, x) = 0 for {type(self).__name__}.")
+        return space, clients if candidates is None else None
+
+    def _is_square(self, X: FloatArray) -> bool:
+        if X.shape[0] == X.shape[1] and _is_dissimilarity(X):
+            return True
+        if not self._square:
+            return False
+        if X.shape[0] != X.shape[1]:
+            raise ValueError(f"a precomputed matrix must be square; got {X.shape[0]} x {X.shape[1]}.")
+        worst = np.abs(X - X.T).max()
+        if worst > 0:
+            raise ValueError(f"a precomputed matrix must be symmetric; entries differ by up to {worst:.6g}.")
+        raise ValueError(f"a precomputed matrix must have a zero diagonal; the largest is {np.diagonal(X).max():.6g}.")
+
+    def _iterations(self, problem: Problem) -> int | None:
+        if self.max_iter != "theorem":
+            return self.max_iter  # type: ignore[return-value]
+        bound = iteration_bound(problem, epsilon=self.ls_epsilon).iterations
+        if not bound < 1e9:
+            text = "infinite (duplicated points)" if np.isinf(bound) else f"{bound:.3g}"
+            raise ValueError(f"max_iter='theorem': the expected iteration bound is {text}, above the limit of 1e9.")
+        return max(1, int(np.ceil(bound)))
+
+    def _check_memory(self, problem: Problem) -> None:
+        """Refuse before any work if the tables of k solutions could outgrow the memory that may be held.
+
+        The sum problems keep about one solution at a time, the max problems one of every size.
+        """
+        need = (problem.k + 2) * problem.space.n * 3
+        limit = 4 * matrix_budget()
+        if isinstance(problem, MaxProblem) and need > limit:
+            raise ValueError(
+                f"n_clusters={problem.k} on {problem.space.n} rows needs up to {need * 8 // 2**20} MiB for the "
+                f"population, above {limit * 8 // 2**20} MiB (4 times sklearn's working_memory); raise "
+                "sklearn.set_config(working_memory=...) or use fewer clusters."
+            )
+
+    def _set_attributes(
+        self, X: FloatArray, weights: FloatArray, problem: Problem, result: Result, sites: IntArray | None
+    ) -> None:
+        centers, labels = self._partition(problem, result)
+        self._fitted_metric = problem.space.metric
+        self.center_indices_ = centers if sites is None else sites[centers]
+        self.medoid_indices_ = self.center_indices_
+        if problem.space.metric.name != "precomputed":
+            self.cluster_centers_ = problem.space.candidates[centers].copy()
+        self.labels_ = self._all_labels(X, weights, labels)
+        self.cost_ = self.inertia_ = result.cost
+        self.n_iter_ = result.run.n_iter
+        self.history_ = result.history
+        self.certificate_: Certificate | None = None
+        if result.bound is not None:
+            self.certificate_ = certify(
+                problem,
+                result,
+                centers=self.center_indices_,
+                labels=labels,
+                rows=sites,
+                n_samples=len(X),
+                fingerprint=data_fingerprint(X, weights, None if sites is not None else self._candidates(X)),
+                epsilon=self.ls_epsilon,
+            )
+        self._warn(problem, result, labels)
+
+    def _all_labels(self, X: FloatArray, weights: FloatArray, labels: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return a label for every row: rows of weight 0 go to their nearest centre."""
+        if len(labels) == len(X):
+            return labels
+        everyone = self._nearest(X)[0]
+        everyone[weights > 0] = labels
+        return everyone
+
+    def _warn(self, problem: Problem, result: Result, labels: NDArray[np.int32]) -> None:
+        if result.interrupted or result.timed_out:
+            what = "interrupted" if result.interrupted else f"stopped by time_limit={self.time_limit} s"
+            message = f"{what} after {result.run.n_iter} iterations; the best solution so far is returned."
+            warnings.warn(message, ConvergenceWarning, stacklevel=4)
+        if not result.complete:
+            warnings.warn(
+                f"no solution of size {problem.k} was met in {result.run.n_iter} iterations; the largest one was "
+                "filled up by index, without a guarantee from the theorem.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        distinct = len(np.unique(problem.space.distances(result.centers), axis=0)) if result.cost == 0 else problem.k
+        if problem.space.own and distinct < problem.k:
+            message = f"the number of distinct points ({distinct}) is below n_clusters={problem.k}."
+            warnings.warn(message, ConvergenceWarning, stacklevel=4)
+        empty = problem.k - len(np.unique(labels))
+        if empty:
+            warnings.warn(f"{empty} of the {problem.k} centres have no point.", ConvergenceWarning, stacklevel=4)
+
+    # Distances to the fitted centres.
+
+    def _validated(self, X: Any) -> FloatArray:
+        X = validate_data(self, X, dtype=np.float64, order="C", reset=False)
+        if self._fitted_metric.name != "precomputed":
+            self._fitted_metric.check(X)
+        elif X.size and X.min() < 0:
+            raise ValueError(f"precomputed distances must not be negative; the least is {X.min():.6g}.")
+        return np.asarray(X, dtype=np.float64)
+
+    def _distances(self, X: FloatArray) -> FloatArray:
+        if self._fitted_metric.name == "precomputed":
+            return X[:, self.center_indices_]
+        return self._fitted_metric.block(X, self.cluster_centers_)
+
+    def _nearest(self, X: FloatArray) -> tuple[NDArray[np.int32], FloatArray]:
+        """Return label and distance of each row, in blocks that keep memory small."""
+        labels = np.empty(len(X), dtype=np.int32)
+        nearest = np.empty(len(X))
+        for part in gen_batches(len(X), max(1, 4_000_000 // len(self.center_indices_))):
+            d = self._distances(X[part])
+            labels[part] = d.argmin(axis=1)
+            nearest[part] = d.min(axis=1)
+        return labels, nearest
+
+
+def validated_candidates(candidates: Any, X: FloatArray, metric: MetricLike) -> FloatArray | None:
+    """Return the user's candidate centres as an array, checked against the rows they are for."""
+    if candidates is None:
+        return None
+    if metric == "precomputed":
+        raise ValueError("candidates must be None for metric='precomputed': the columns of X are the candidates.")
+    array = check_array(candidates, dtype=np.float64, order="C", input_name="candidates")
+    if array.shape[1] != X.shape[1]:
+        raise ValueError(f"candidates have {array.shape[1]} features, but X has {X.shape[1]}.")
+    return np.asarray(array, dtype=np.float64)
+
+
+def _is_dissimilarity(matrix: FloatArray) -> bool:
+    """Return whether a square matrix is symmetric with a zero diagonal."""
+    return not np.diagonal(matrix).any() and bool(np.array_equal(matrix, matrix.T))
+
+
+class _ProgressPrinter:
+    """Print at most one line a second to stderr."""
+
+    def __init__(self) -> None:
+        self.last = -1.0
+
+    def __call__(self, progress: Progress) -> None:
+        if progress.seconds < self.last:
+            self.last = -1.0
+        if progress.seconds - self.last >= 1.0:
+            self.last = progress.seconds
+            print(
+                f"{progress.seconds:6.1f} s  iteration {progress.iteration:,}  cost {progress.upper:.8g}  "
+                f"lower bound {progress.lower:.8g}  population {progress.population}",
+                file=sys.stderr,
+            )
+
+
+_print_progress: Callable[[Progress], None] = _ProgressPrinter()

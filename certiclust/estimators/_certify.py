@@ -1,0 +1,100 @@
+"""From what the solver proved to the certificate that the user keeps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from certiclust.certificates import Certificate, Guarantee
+from certiclust.problems import FairKMedianProblem, KMeansProblem, KTMMProblem, MaxProblem, Problem
+from certiclust.solver import Result
+from certiclust.theory import iteration_bound
+
+IntArray = NDArray[np.intp]
+
+
+def certify(
+    problem: Problem,
+    result: Result,
+    *,
+    centers: IntArray,
+    labels: NDArray[np.int32],
+    rows: IntArray | None,
+    n_samples: int,
+    fingerprint: str,
+    epsilon: float,
+) -> Certificate:
+    """Return the certificate of a result.
+
+    Parameters
+    ----------
+    problem, result : Problem and Result
+        What was solved, and what was found and proved.
+    centers : ndarray
+        The centres as the user counts them: rows of X, or of the candidates.
+    labels : ndarray
+        Labels of the clients (rows of positive weight).
+    rows : ndarray or None
+        The row of X that each candidate is; None if the candidates are the user's.
+    n_samples : int
+        Rows of X.
+    fingerprint : str
+        SHA-256 of the data.
+    epsilon : float
+        Tolerance of the local search in the theorem.
+    """
+    bound = result.bound
+    assert bound is not None
+    witness: dict[str, Any] = {"centers": centers}
+    for name, indices in bound.witness.items():
+        witness[name] = indices if rows is None else rows[indices]
+    if isinstance(problem, KTMMProblem):
+        witness["labels"] = labels
+    guarantee, note = _guarantee(problem, result)
+    return Certificate(
+        problem=problem.name,
+        n_samples=n_samples,
+        n_clusters=problem.k,
+        cost=result.cost,
+        lower_bound=min(bound.value, result.cost),
+        data_sha256=fingerprint,
+        metric=problem.space.metric.name,
+        method=result.method,
+        guarantee=guarantee,
+        note=note,
+        theory=_theory(problem, epsilon),
+        witness={name: np.asarray(values).tolist() for name, values in witness.items()},
+    )
+
+
+def _guarantee(problem: Problem, result: Result) -> tuple[Guarantee | None, str]:
+    """Return what may be claimed for the path that ran, and a remark or the reason why nothing may."""
+    bound = result.bound
+    assert bound is not None
+    if isinstance(problem, FairKMedianProblem):
+        missed = problem.violations(result.centers)
+        if missed:
+            return None, f"{missed} of {len(problem.ball_centers)} critical balls have no centre"
+        if problem.space.power != 1:
+            return None, "the triangle inequality was not verified for this distance"
+        fairness = (problem.factor + 1) * problem.beta
+        note = "the lower bound is that of k-median without fairness"
+        return Guarantee(None, "fair k-median theorem", "every critical ball has a centre", fairness), note
+    if result.cost == 0:
+        return Guarantee(1.0, bound.theorem, "the cost is zero"), ""
+    if bound.ratio is None:
+        return None, bound.because
+    note = ""
+    if isinstance(problem, KMeansProblem) and not problem.space.own:
+        note = "against the best centres among the given candidates"
+    return Guarantee(bound.ratio, bound.theorem, bound.because), note
+
+
+def _theory(problem: Problem, epsilon: float) -> dict[str, Any]:
+    """Return the theorem's numbers, where they need no further pass over distances that are not held."""
+    if not isinstance(problem, MaxProblem) and problem.space.matrix is None:
+        return {}
+    theorem = iteration_bound(problem, epsilon=epsilon)
+    return {"theorem": theorem.name, "ratio": theorem.ratio, "iterations": theorem.iterations}

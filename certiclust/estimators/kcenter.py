@@ -1,0 +1,121 @@
+"""k-center as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from certiclust.estimators._base import CertifiedClusterer, FloatArray
+from certiclust.problems import KCenterProblem
+from certiclust.space import Space
+from certiclust.space.metrics import MetricLike
+
+
+class KCenter(CertifiedClusterer):
+    r"""k-center clustering with a proof: the largest distance of a point to its centre, as small as possible.
+
+    Minimises :math:`\max_i d(v_i, X)` over sets X of k data points. GSEMO reaches ratio 2 within
+    :math:`e k^2 n - e k (n-1)` expected iterations [1]_, and the certificate carries k + 1 points pairwise at least
+    h apart, which prove that no solution is better than h/2.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters.
+    metric : str or callable, default="euclidean"
+        Any name that scikit-learn's pairwise distances accept, a callable of two rows, or ``"precomputed"``: then X is
+        a square symmetric matrix with a zero diagonal.
+    algorithm : {"auto", "gsemo"}, default="auto"
+        ``"gsemo"`` is Algorithm 1 of the paper and nothing else; ``"auto"`` adds a swap polish.
+    max_iter : int, "theorem" or None, default=None
+        Iterations of GSEMO, counted as in the paper. ``"theorem"`` is the ceiling of the expected iteration bound (an
+        expectation: its condition is still checked). None stops when its condition, f1 >= 0 at size k, holds.
+    time_limit : float or None, default=None
+        Seconds after which the best solution so far is returned, with a warning.
+    gap_tol : float, default=0.0
+        Stop as soon as ``cost / lower_bound - 1`` is at most this.
+    ls_epsilon : float, default=0.5
+        Not used by this problem, whose theorem has no such tolerance; there so that one set of parameters fits all
+        five estimators.
+    certify : bool, default=True
+        Whether to prove a lower bound and build `certificate_`.
+    check_metric : bool or None, default=None
+        Whether to check the triangle inequality of a matrix or callable, without which no ratio is claimed; takes
+        O(n^3). None does so up to 1000 rows.
+    random_state : int, RandomState or None, default=None
+        Seed; the same seed gives the same answer on any number of threads.
+    n_jobs : int or None, default=None
+        Threads that compute the distance matrix.
+    verbose : int, default=0
+        Whether to print progress to stderr.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        Nearest centre, ties to the lower label; a row that is a centre has its own.
+    center_indices_, medoid_indices_ : ndarray of shape (n_clusters,)
+        Rows of X that are centres, ascending.
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        The centres; absent for ``metric="precomputed"``.
+    cost_, inertia_ : float
+        The radius.
+    n_iter_ : int
+        GSEMO iterations, counted as in the paper.
+    certificate_ : Certificate or None
+        How far from optimal the answer can be at most, with the evidence.
+    history_ : ndarray
+        Time, iteration, upper and lower bound: one row per change.
+
+    References
+    ----------
+    .. [1] C. Qian, "Can Evolutionary Clustering Have Theoretical Guarantees?", IEEE TEVC, 2023.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from certiclust import KCenter
+    >>> X = np.array([[0.0], [1.0], [2.0], [10.0], [12.0]])
+    >>> est = KCenter(n_clusters=2, random_state=0).fit(X)
+    >>> est.cost_
+    2.0
+    >>> est.certificate_.verify(X)
+    """
+
+    _parameter_constraints = CertifiedClusterer._parameter_constraints
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        metric: MetricLike = "euclidean",
+        algorithm: str = "auto",
+        max_iter: int | str | None = None,
+        time_limit: float | None = None,
+        gap_tol: float = 0.0,
+        ls_epsilon: float = 0.5,
+        certify: bool = True,
+        check_metric: bool | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.metric = metric
+        self.algorithm = algorithm
+        self.max_iter = max_iter
+        self.time_limit = time_limit
+        self.gap_tol = gap_tol
+        self.ls_epsilon = ls_epsilon
+        self.certify = certify
+        self.check_metric = check_metric
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _problem(self, space: Space) -> KCenterProblem:
+        return KCenterProblem(space, self.n_clusters)
+
+    def _cost(self, labels: NDArray[np.int32], distances: FloatArray, weights: FloatArray, X: FloatArray) -> float:
+        return float(distances.max(initial=0.0))

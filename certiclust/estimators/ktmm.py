@@ -1,0 +1,149 @@
+"""k-tMM as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from certiclust.estimators._base import CertifiedClusterer, FloatArray, IntArray
+from certiclust.problems import KTMMProblem, Problem
+from certiclust.solver import Result
+from certiclust.space import Space
+from certiclust.space.metrics import MetricLike
+
+
+class KTMM(CertifiedClusterer):
+    r"""k-tMM clustering with a proof: the largest distance inside a cluster, as small as possible.
+
+    Minimises :math:`\max_m \max_{v, v' \in S_m} d(v, v')` over partitions. GSEMO searches partitions by nearest centre
+    and reaches ratio 2 within :math:`e k^2 n - e k (n-1)` expected iterations [1]_; the certificate carries k + 1
+    points pairwise at least h apart, which prove that no partition is better than h.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters.
+    metric : str or callable, default="euclidean"
+        Any name that scikit-learn's pairwise distances accept, a callable of two rows, or ``"precomputed"``: then X is
+        a square symmetric matrix with a zero diagonal.
+    algorithm : {"auto", "gsemo"}, default="auto"
+        ``"gsemo"`` is Algorithm 1 of the paper and nothing else; ``"auto"`` adds a swap polish.
+    max_iter : int, "theorem" or None, default=None
+        Iterations of GSEMO, counted as in the paper. ``"theorem"`` is the ceiling of the expected iteration bound (an
+        expectation: its condition is still checked). None stops when its condition, f1 >= 0 at size k, holds.
+    time_limit : float or None, default=None
+        Seconds after which the best solution so far is returned, with a warning.
+    gap_tol : float, default=0.0
+        Stop as soon as ``cost / lower_bound - 1`` is at most this.
+    ls_epsilon : float, default=0.5
+        Not used by this problem, whose theorem has no such tolerance; there so that one set of parameters fits all
+        five estimators.
+    certify : bool, default=True
+        Whether to prove a lower bound and build `certificate_`.
+    check_metric : bool or None, default=None
+        Whether to check the triangle inequality of a matrix or callable, without which no ratio is claimed; takes
+        O(n^3). None does so up to 1000 rows.
+    random_state : int, RandomState or None, default=None
+        Seed; the same seed gives the same answer on any number of threads.
+    n_jobs : int or None, default=None
+        Threads that compute the distance matrix.
+    verbose : int, default=0
+        Whether to print progress to stderr.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        The partition found. `predict` assigns by nearest centre and may differ from it: only `labels_` keeps the
+        diameter `cost_`.
+    center_indices_, medoid_indices_ : ndarray of shape (n_clusters,)
+        Of each cluster the row whose largest distance to the others is least, ascending.
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        The centres; absent for ``metric="precomputed"``.
+    cost_, inertia_ : float
+        The largest diameter of a cluster of `labels_`.
+    n_iter_ : int
+        GSEMO iterations, counted as in the paper.
+    certificate_ : Certificate or None
+        How far from optimal the answer can be at most, with the evidence.
+    history_ : ndarray
+        Time, iteration, upper and lower bound: one row per change.
+
+    References
+    ----------
+    .. [1] C. Qian, "Can Evolutionary Clustering Have Theoretical Guarantees?", IEEE TEVC, 2023.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from certiclust import KTMM
+    >>> X = np.array([[0.0], [1.0], [2.0], [10.0], [12.0]])
+    >>> est = KTMM(n_clusters=2, random_state=0).fit(X)
+    >>> est.cost_
+    2.0
+    >>> est.labels_
+    array([0, 0, 0, 1, 1], dtype=int32)
+    >>> est.certificate_.verify(X)
+    """
+
+    _parameter_constraints = CertifiedClusterer._parameter_constraints
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        metric: MetricLike = "euclidean",
+        algorithm: str = "auto",
+        max_iter: int | str | None = None,
+        time_limit: float | None = None,
+        gap_tol: float = 0.0,
+        ls_epsilon: float = 0.5,
+        certify: bool = True,
+        check_metric: bool | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.metric = metric
+        self.algorithm = algorithm
+        self.max_iter = max_iter
+        self.time_limit = time_limit
+        self.gap_tol = gap_tol
+        self.ls_epsilon = ls_epsilon
+        self.certify = certify
+        self.check_metric = check_metric
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _problem(self, space: Space) -> KTMMProblem:
+        return KTMMProblem(space, self.n_clusters)
+
+    def _partition(self, problem: Problem, result: Result) -> tuple[IntArray, NDArray[np.int32]]:
+        """Return the most central member of each cluster, and the labels in their order."""
+        labels = problem.space.assign(result.centers)[0]
+        central = [_most_central(problem.space, np.flatnonzero(labels == t)) for t in range(problem.k)]
+        order = np.argsort(central)
+        place = np.empty(problem.k, dtype=np.int32)
+        place[order] = np.arange(problem.k)
+        return np.asarray(central, dtype=np.intp)[order], place[labels]
+
+    def _cost(self, labels: NDArray[np.int32], distances: FloatArray, weights: FloatArray, X: FloatArray) -> float:
+        if self.metric == "precomputed":
+            raise ValueError("score needs distances between the new rows, which metric='precomputed' does not have.")
+        largest = 0.0
+        for label in np.unique(labels):
+            members = X[labels == label]
+            for start in range(0, len(members), 256):
+                largest = max(largest, float(self._fitted_metric.block(members[start : start + 256], members).max()))
+        return largest
+
+
+def _most_central(space: Space, members: IntArray) -> int:
+    """Return the member whose largest distance to the others is least."""
+    reach = [
+        space.distances(members[start : start + 256])[:, members].max(axis=1) for start in range(0, len(members), 256)
+    ]
+    return int(members[np.concatenate(reach).argmin()])

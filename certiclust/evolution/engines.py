@@ -1,0 +1,270 @@
+"""The compiled Algorithm 1 as two objects, one for sums and one for maxima, with one face."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from certiclust.evolution.laws import bitwise_law
+from certiclust.problems import KTMMProblem, MaxProblem, Objective, Problem, SumProblem
+
+IntArray = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Member:
+    """A solution in the population: its centres, ascending, and its first objective."""
+
+    centers: IntArray
+    f1: Objective
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What ends a block of iterations early.
+
+    Attributes
+    ----------
+    last : int
+        The iteration not to be passed.
+    patience : int
+        Iterations without an improvement at size k.
+    target : float
+        A size-k cost that is good enough.
+    until_certified : bool
+        Whether f1 >= 0 at size k is enough (max problems).
+    """
+
+    last: int = 2**60
+    patience: int = 2**60
+    target: float = -np.inf
+    until_certified: bool = False
+
+
+class Engine(ABC):
+    """Algorithm 1 on one problem, advanced in blocks of iterations."""
+
+    def __init__(self, problem: Problem, seed: int, empty: Objective) -> None:
+        from certiclust.evolution.kernels.archive import new_archive, new_tables
+        from certiclust.evolution.kernels.rng import seeded
+
+        self.problem = problem
+        n, m, k = problem.space.n, problem.space.m, problem.k
+        self._rows = problem.space.rows()
+        self._state = seeded(seed)
+        self._law = bitwise_law(m, k, pure_removals=isinstance(problem, MaxProblem))
+        self._archive = new_archive(m, k, empty[1], -empty[0])
+        self._tables = new_tables(n, k)
+        self._work = max(64, 20_000_000 // n)
+
+    @abstractmethod
+    def advance(self, limits: Limits) -> None:
+        """Run one block of iterations, ending early in the very iteration that one of the limits names."""
+
+    @abstractmethod
+    def replay(self, choices: Sequence[tuple[int, Sequence[int]]]) -> None:
+        """Run one iteration per given choice: the parent's rank in P by size, and the flipped positions."""
+
+    @property
+    @abstractmethod
+    def best(self) -> IntArray | None:
+        """Centres of the best size-k solution, None before the first."""
+
+    @property
+    @abstractmethod
+    def upper(self) -> float:
+        """Its cost, infinite before the first."""
+
+    @property
+    @abstractmethod
+    def lower(self) -> float:
+        """Lower bound known so far."""
+
+    @property
+    @abstractmethod
+    def certified(self) -> bool:
+        """Whether the condition of the problem's theorem was seen to hold at size k."""
+
+    @property
+    def iteration(self) -> int:
+        """Iterations so far, counted as in the paper."""
+        return int(self._archive.counters[0])
+
+    @property
+    def evaluations(self) -> int:
+        """Offspring whose objectives were computed over all clients."""
+        return int(self._archive.counters[1])
+
+    @property
+    def improved(self) -> int:
+        """Iteration of the last improvement at size k."""
+        return int(self._archive.counters[3])
+
+    @property
+    def mean_population(self) -> float:
+        """|P| averaged over the iterations."""
+        return float(self._archive.sizes[0] / max(1, self.iteration))
+
+    @property
+    def population(self) -> list[Member]:
+        """The members of P, smallest first."""
+        members = []
+        for size, slot in enumerate(self._archive.slot):
+            if slot >= 0:
+                f1 = -int(self._archive.violations[slot]), float(self._archive.value[slot])
+                members.append(Member(np.sort(self._archive.members[slot, :size]).astype(np.intp), f1))
+        return members
+
+
+def _packed(choices: Sequence[tuple[int, Sequence[int]]]) -> tuple[NDArray[np.int64], ...]:
+    ranks = np.array([rank for rank, _ in choices], dtype=np.int64)
+    starts = np.cumsum([0, *(len(flips) for _, flips in choices)], dtype=np.int64)
+    flips = np.array([j for _, flips in choices for j in flips], dtype=np.int64)
+    return ranks, starts, flips
+
+
+class SumEngine(Engine):
+    """Algorithm 1 for k-median, k-means and fair k-median."""
+
+    #: Above this many (centre, candidate) pairs, swaps known to gain nothing are not remembered.
+    _REMEMBERED = 16_000_000
+
+    def __init__(self, problem: SumProblem, seed: int) -> None:
+        from certiclust.evolution.kernels.sums import Sums
+
+        groups = problem.groups
+        balls = int(groups.max()) + 1
+        super().__init__(problem, seed, (-balls, -np.inf))
+        k, m = problem.k, problem.space.m
+        pairs = (k, m) if k * m <= self._REMEMBERED else (0, 0)
+        self._sums = Sums(
+            rows=self._rows,
+            weights=problem.space.weights,
+            groups=groups,
+            hits=np.zeros((k + 2, balls), dtype=np.int64),
+            archive=self._archive,
+            tables=self._tables,
+            tested=np.full(pairs, -1, dtype=np.int32),
+            buffers=np.empty((2, problem.space.n)),
+        )
+
+    def advance(self, limits: Limits) -> None:
+        """Run one block; for the sum problems the theorem's condition is not one that the search itself can see."""
+        from certiclust.evolution.kernels.sums import advance
+
+        advance(self._sums, self._law, self._state, self._work, limits.last, limits.patience, limits.target)
+
+    def replay(self, choices: Sequence[tuple[int, Sequence[int]]]) -> None:
+        """Run one iteration per given choice."""
+        from certiclust.evolution.kernels.sums import replay
+
+        replay(self._sums, *_packed(choices))
+
+    @property
+    def _best(self) -> Member | None:
+        members = self.population
+        return members[-1] if len(members[-1].centers) == self.problem.k else None
+
+    @property
+    def best(self) -> IntArray | None:
+        """Centres of P's size-k member."""
+        return None if self._best is None else self._best.centers
+
+    @property
+    def upper(self) -> float:
+        """Cost of P's size-k member."""
+        return np.inf if self._best is None else -self._best.f1[1]
+
+    @property
+    def lower(self) -> float:
+        """Algorithm 1 alone proves no lower bound of a sum."""
+        return 0.0
+
+    @property
+    def certified(self) -> bool:
+        """Whether the size-k member meets every critical ball (true without balls)."""
+        return self._best is not None and self._best.f1[0] == 0
+
+
+class MaxEngine(Engine):
+    """Algorithm 1 for k-center and k-tMM, with the best cost and the best witness at size k remembered."""
+
+    def __init__(self, problem: MaxProblem, seed: int) -> None:
+        from certiclust.evolution.kernels.maxima import Maxima
+
+        super().__init__(problem, seed, (0, np.inf))
+        n, k = problem.space.n, problem.k
+        self._maxima = Maxima(
+            rows=self._rows,
+            archive=self._archive,
+            tables=self._tables,
+            separation=np.full(k + 2, np.inf),
+            radius=np.full(k + 2, np.inf),
+            farthest=np.zeros(k + 2, dtype=np.int64),
+            loss=np.empty((k + 2, k)),
+            lossy=np.zeros((k + 2, k), dtype=np.int64),
+            records=np.array([np.inf, -1.0]),
+            best=np.zeros(k, dtype=np.int64),
+            apart=np.zeros(k + 1, dtype=np.int64),
+            diameter=isinstance(problem, KTMMProblem),
+            buffers=np.empty((2, n)),
+        )
+
+    def advance(self, limits: Limits) -> None:
+        """Run one block."""
+        from certiclust.evolution.kernels.maxima import advance
+
+        ends = limits.last, limits.patience, limits.target, limits.until_certified
+        advance(self._maxima, self._law, self._state, self._work, *ends)
+
+    def replay(self, choices: Sequence[tuple[int, Sequence[int]]]) -> None:
+        """Run one iteration per given choice."""
+        from certiclust.evolution.kernels.maxima import replay
+
+        replay(self._maxima, *_packed(choices))
+
+    @property
+    def best(self) -> IntArray | None:
+        """Centres of the best size-k solution seen, whether or not it is still in P."""
+        return np.sort(self._maxima.best).astype(np.intp) if np.isfinite(self.upper) else None
+
+    @property
+    def upper(self) -> float:
+        """Its radius or diameter."""
+        return float(self._maxima.records[0])
+
+    @property
+    def h(self) -> float:
+        """Largest h of a size-k solution with f1 >= 0; -1 before the first."""
+        return float(self._maxima.records[1])
+
+    @property
+    def lower(self) -> float:
+        """The bound that h gives: h for k-tMM without any condition, for k-center h/2 in a metric, h/4 squared."""
+        if isinstance(self.problem, KTMMProblem):
+            return max(0.0, self.h)
+        power = self.problem.space.power
+        return 0.0 if power is None else max(0.0, self.h) / 2**power
+
+    @property
+    def certified(self) -> bool:
+        """Whether f1 >= 0 was seen at size k."""
+        return self.h >= 0
+
+    @property
+    def apart(self) -> IntArray | None:
+        """The k + 1 points pairwise at least h apart; None if h <= 0."""
+        return self._maxima.apart.astype(np.intp) if self.h > 0 else None
+
+
+def engine_for(problem: Problem, seed: int) -> Engine:
+    """Return the compiled Algorithm 1 for a problem."""
+    if isinstance(problem, MaxProblem):
+        return MaxEngine(problem, seed)
+    if isinstance(problem, SumProblem):
+        return SumEngine(problem, seed)
+    raise TypeError(f"no kernels for {type(problem).__name__}.")

@@ -1,0 +1,224 @@
+"""The population P of Algorithm 1 in arrays: at most one member per size, each in a slot of its own.
+
+f2 is the size for every problem, so P holds no two members of one size, and among its members a larger size has a
+smaller f1. A member's slot also holds its nearest and second-nearest centre for every client (`Tables`); slots are
+reused last-in first-out, so that memory grows with the largest |P| seen, not with k.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from certiclust.space.kernels import Rows, distance, row
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+# Counters.
+ITERATIONS, EVALUATIONS, ACCEPTED, IMPROVED, VERSION, FREE = 0, 1, 2, 3, 4, 5
+
+
+class Archive(NamedTuple):
+    """The members of P.
+
+    `slot` maps a size to its slot, -1 where P has none of that size; `value` and `violations` are f1; `members` lists
+    the centres, `inside` marks them; `free` is the stack of unused slots; `counters` as named above; `sizes` sums |P|
+    over the iterations.
+    """
+
+    slot: IntArray
+    value: FloatArray
+    violations: IntArray
+    members: IntArray
+    inside: NDArray[np.uint8]
+    free: IntArray
+    counters: IntArray
+    sizes: FloatArray
+
+
+class Tables(NamedTuple):
+    """Nearest and second-nearest centre, and their distances, of every client, per slot."""
+
+    near: NDArray[np.int32]
+    d1: FloatArray
+    second: NDArray[np.int32]
+    d2: FloatArray
+
+
+def new_archive(m: int, k: int, empty_value: float, violations: int) -> Archive:
+    """Return P = {0}."""
+    archive = Archive(
+        slot=np.full(k + 1, -1, dtype=np.int64),
+        value=np.empty(k + 2),
+        violations=np.zeros(k + 2, dtype=np.int64),
+        members=np.empty((k + 2, k), dtype=np.int64),
+        inside=np.zeros((k + 2, m), dtype=np.uint8),
+        free=np.arange(k + 2, dtype=np.int64)[::-1].copy(),
+        counters=np.zeros(6, dtype=np.int64),
+        sizes=np.zeros(1),
+    )
+    archive.counters[FREE] = k  # slot 0, on top of the stack, holds the empty set
+    archive.slot[0] = 0
+    archive.value[0] = empty_value
+    archive.violations[0] = violations
+    return archive
+
+
+def new_tables(n: int, k: int) -> Tables:
+    """Return tables for ``k + 2`` slots; memory is touched only by the slots that are used."""
+    tables = Tables(
+        near=np.empty((k + 2, n), dtype=np.int32),
+        d1=np.empty((k + 2, n)),
+        second=np.empty((k + 2, n), dtype=np.int32),
+        d2=np.empty((k + 2, n)),
+    )
+    tables.near[0] = tables.second[0] = -1
+    tables.d1[0] = tables.d2[0] = np.inf
+    return tables
+
+
+@njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def dominated(archive: Archive, size: int, violations: int, value: float) -> bool:
+    """Return whether some member strictly dominates an offspring of this size and f1.
+
+    Among members of at least that size the smallest has the best f1, so it alone decides.
+    """
+    for s in range(size, archive.slot.size):
+        z = archive.slot[s]
+        if z >= 0:
+            if archive.violations[z] != violations:
+                return archive.violations[z] < violations
+            return archive.value[z] > value or (s > size and archive.value[z] == value)
+    return False
+
+
+@njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def same_set(archive: Archive, size: int, members: IntArray) -> bool:
+    """Return whether P's member of this size is exactly this set."""
+    z = archive.slot[size]
+    if z < 0:
+        return False
+    for t in range(size):
+        if archive.inside[z, members[t]] == 0:
+            return False
+    return True
+
+
+@njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def insert(archive: Archive, size: int, violations: int, value: float, members: IntArray) -> int:
+    """Put an offspring into P, drop the members it weakly dominates, and return its slot."""
+    counters = archive.counters
+    new = archive.free[counters[FREE]]
+    counters[FREE] -= 1
+    for s in range(size + 1):
+        z = archive.slot[s]
+        if z < 0:
+            continue
+        worse = archive.violations[z] > violations
+        if worse or (archive.violations[z] == violations and archive.value[z] <= value):
+            for t in range(s):
+                archive.inside[z, archive.members[z, t]] = 0
+            archive.slot[s] = -1
+            counters[FREE] += 1
+            archive.free[counters[FREE]] = z
+    archive.slot[size] = new
+    archive.value[new] = value
+    archive.violations[new] = violations
+    for t in range(size):
+        archive.members[new, t] = members[t]
+        archive.inside[new, members[t]] = 1
+    counters[ACCEPTED] += 1
+    counters[VERSION] += 1
+    return new
+
+
+@njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def offspring(archive: Archive, z: int, s: int, removed: IntArray, added: IntArray, out: IntArray) -> int:
+    """Write the parent's centres without `removed` and with `added` to `out`, and return how many there are."""
+    size = 0
+    for t in range(s):
+        c = archive.members[z, t]
+        gone = False
+        for r in removed:
+            gone |= r == c
+        if not gone:
+            out[size] = c
+            size += 1
+    for c in added:
+        out[size] = c
+        size += 1
+    return size
+
+
+@njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def fill_tables(
+    rows: Rows, tables: Tables, parent: int, slot: int, members: IntArray, removed: IntArray, added: IntArray
+) -> None:
+    """Compute the tables of `slot`, from those of its parent where nothing was removed.
+
+    Ties go to the lower index, so that the tables depend on the set alone and not on the way it was reached.
+    """
+    near, d1, second, d2 = tables.near[slot], tables.d1[slot], tables.second[slot], tables.d2[slot]
+    buffer = np.empty(near.size)
+    if removed.size == 0:
+        for i in range(near.size):  # loops: numba compiles an array assignment, with its error text, for two seconds
+            near[i] = tables.near[parent, i]
+            d1[i] = tables.d1[parent, i]
+            second[i] = tables.second[parent, i]
+            d2[i] = tables.d2[parent, i]
+        todo = added
+    else:
+        near[:] = -1
+        second[:] = -1
+        d1[:] = np.inf
+        d2[:] = np.inf
+        todo = members
+    for c in todo:
+        d = row(rows, c, buffer)
+        for i in range(near.size):
+            v = d[i]
+            if v < d1[i] or (v == d1[i] and c < near[i]):
+                d2[i] = d1[i]
+                second[i] = near[i]
+                d1[i] = v
+                near[i] = c
+            elif v < d2[i] or (v == d2[i] and c < second[i]):
+                d2[i] = v
+                second[i] = c
+
+
+@njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def without(rows: Rows, archive: Archive, tables: Tables, z: int, s: int, removed: IntArray, out: FloatArray) -> None:
+    """Write every client's distance to the nearest centre of member `z` that is not `removed`."""
+    near, d1, second, d2 = tables.near[z], tables.d1[z], tables.second[z], tables.d2[z]
+    if removed.size <= 1:
+        gone = removed[0] if removed.size == 1 else -2
+        for i in range(out.size):
+            out[i] = d2[i] if near[i] == gone else d1[i]
+        return
+    inside = archive.inside[z]
+    for r in removed:
+        inside[r] = 0
+    for i in range(out.size):
+        if inside[near[i]]:
+            out[i] = d1[i]
+        elif second[i] >= 0 and inside[second[i]]:
+            out[i] = d2[i]
+        else:
+            out[i] = np.inf
+            for t in range(s):
+                c = archive.members[z, t]
+                if inside[c]:
+                    out[i] = min(out[i], distance(rows, c, i))
+    for r in removed:
+        inside[r] = 1
+
+
+@njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def ending(counters: IntArray, found: bool, last: int, patience: int) -> int:
+    """Return the iteration at which to stop: `last`, or `patience` after the last improvement of a solution `found`."""
+    return min(last, counters[IMPROVED] + patience) if found else last

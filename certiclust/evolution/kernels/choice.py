@@ -1,0 +1,79 @@
+"""Which parent, which flips: the random half of Algorithm 1, shared by both families of kernels."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from certiclust.evolution.kernels.archive import Archive
+from certiclust.evolution.kernels.rng import State, below, uniform
+from certiclust.evolution.laws import FlipLaw
+
+IntArray = NDArray[np.int64]
+
+
+@njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def relevant_probability(archive: Archive, law: FlipLaw) -> tuple[float, int]:
+    """Return the probability that an iteration's offspring can change P, and |P|."""
+    total = 0.0
+    count = 0
+    for s in range(archive.slot.size):
+        if archive.slot[s] >= 0:
+            total += law.relevant[s]
+            count += 1
+    return total / count, count
+
+
+@njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def choose_parent(archive: Archive, law: FlipLaw, mean: float, count: int, state: State) -> int:
+    """Draw the parent's size: uniform over P, given that the offspring can change P."""
+    target = uniform(state) * mean * count
+    last = 0
+    for s in range(archive.slot.size):
+        if archive.slot[s] >= 0 and law.relevant[s] > 0.0:
+            last = s
+            target -= law.relevant[s]
+            if target < 0.0:
+                break
+    return last
+
+
+@njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def choose_flips(
+    archive: Archive, law: FlipLaw, s: int, state: State, removed: IntArray, added: IntArray
+) -> tuple[int, int]:
+    """Draw the centres that the parent of size `s` loses and gains; write them and return how many there are."""
+    u = uniform(state)
+    e = 0
+    while u >= law.cumulative[s, e]:
+        e += 1
+    z = archive.slot[s]
+    a, b = law.removals[s, e], law.additions[s, e]
+    t = 0
+    while t < a:
+        removed[t] = archive.members[z, below(state, s)]
+        t += not _seen(removed, t)
+    t = 0
+    while t < b:
+        added[t] = below(state, archive.inside.shape[1])
+        t += archive.inside[z, added[t]] == 0 and not _seen(added, t)
+    return a, b
+
+
+@njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _seen(values: IntArray, t: int) -> bool:
+    for earlier in range(t):
+        if values[earlier] == values[t]:
+            return True
+    return False
+
+
+@njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def ranked_parent(archive: Archive, rank: int) -> int:
+    """Return the size of the member with this rank, smallest first."""
+    s = -1
+    while rank >= 0:
+        s += 1
+        rank -= archive.slot[s] >= 0
+    return s

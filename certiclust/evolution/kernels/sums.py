@@ -1,0 +1,264 @@
+"""Algorithm 1 for the sum problems: k-median, k-means, fair k-median."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from certiclust.evolution.kernels.archive import (
+    EVALUATIONS,
+    IMPROVED,
+    ITERATIONS,
+    VERSION,
+    Archive,
+    Tables,
+    dominated,
+    ending,
+    fill_tables,
+    insert,
+    offspring,
+    same_set,
+    without,
+)
+from certiclust.evolution.kernels.choice import choose_flips, choose_parent, ranked_parent, relevant_probability
+from certiclust.evolution.kernels.rng import State, skipped
+from certiclust.evolution.laws import FlipLaw
+from certiclust.space.kernels import Rows, row
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+
+class Sums(NamedTuple):
+    """A sum problem and P.
+
+    `groups` says which critical ball a candidate lies in (-1: none) and `hits` counts the centres per ball and slot.
+    ``tested[c, j]`` is the version of P at which the size-k member was seen to gain nothing by swapping its c-th
+    centre for j: until P changes, that offspring stays dominated and needs no second evaluation.
+    """
+
+    rows: Rows
+    weights: FloatArray
+    groups: IntArray
+    hits: IntArray
+    archive: Archive
+    tables: Tables
+    tested: NDArray[np.int32]
+    buffers: FloatArray
+
+
+@njit(cache=True)
+def total(weights: FloatArray, distances: FloatArray) -> float:
+    """Return the weighted sum in a fixed order of eight lanes: one set has one cost, on every machine."""
+    lanes = np.zeros(8)
+    n = weights.size
+    whole = n - n % 8
+    for i in range(0, whole, 8):
+        for lane in range(8):
+            lanes[lane] += weights[i + lane] * distances[i + lane]
+    for i in range(whole, n):
+        lanes[i - whole] += weights[i] * distances[i]
+    return ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) + ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]))
+
+
+@njit(cache=True)
+def swap_total(
+    near: NDArray[np.int32], d1: FloatArray, d2: FloatArray, gone: int, d: FloatArray, w: FloatArray
+) -> float:
+    """Return the cost after one swap, as `total` adds it, in a single pass: the case of almost every evaluation."""
+    n = w.size
+    whole = n - n % 8
+    a0 = a1 = a2 = a3 = a4 = a5 = a6 = a7 = 0.0
+    for i in range(0, whole, 8):
+        a0 += w[i] * min(d2[i] if near[i] == gone else d1[i], d[i])
+        a1 += w[i + 1] * min(d2[i + 1] if near[i + 1] == gone else d1[i + 1], d[i + 1])
+        a2 += w[i + 2] * min(d2[i + 2] if near[i + 2] == gone else d1[i + 2], d[i + 2])
+        a3 += w[i + 3] * min(d2[i + 3] if near[i + 3] == gone else d1[i + 3], d[i + 3])
+        a4 += w[i + 4] * min(d2[i + 4] if near[i + 4] == gone else d1[i + 4], d[i + 4])
+        a5 += w[i + 5] * min(d2[i + 5] if near[i + 5] == gone else d1[i + 5], d[i + 5])
+        a6 += w[i + 6] * min(d2[i + 6] if near[i + 6] == gone else d1[i + 6], d[i + 6])
+        a7 += w[i + 7] * min(d2[i + 7] if near[i + 7] == gone else d1[i + 7], d[i + 7])
+    for i in range(whole, n):
+        v = w[i] * min(d2[i] if near[i] == gone else d1[i], d[i])
+        lane = i - whole
+        if lane == 0:
+            a0 += v
+        elif lane == 1:
+            a1 += v
+        elif lane == 2:
+            a2 += v
+        elif lane == 3:
+            a3 += v
+        elif lane == 4:
+            a4 += v
+        elif lane == 5:
+            a5 += v
+        else:
+            a6 += v
+    return ((a0 + a1) + (a2 + a3)) + ((a4 + a5) + (a6 + a7))
+
+
+@njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def evaluate(sums: Sums, z: int, s: int, removed: IntArray, added: IntArray) -> float:
+    """Return the cost of a member without `removed` and with `added`."""
+    sums.archive.counters[EVALUATIONS] += 1
+    tables = sums.tables
+    if removed.size <= 1 and added.size == 1:
+        gone = removed[0] if removed.size == 1 else -2
+        d = row(sums.rows, added[0], sums.buffers[1])
+        return swap_total(tables.near[z], tables.d1[z], tables.d2[z], gone, d, sums.weights)
+    best = sums.buffers[0]
+    without(sums.rows, sums.archive, tables, z, s, removed, best)
+    for c in added:
+        d = row(sums.rows, c, sums.buffers[1])
+        for i in range(best.size):
+            best[i] = min(best[i], d[i])
+    return total(sums.weights, best)
+
+
+@njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def violations_after(sums: Sums, z: int, removed: IntArray, added: IntArray) -> int:
+    """Return how many critical balls the offspring misses."""
+    hits = sums.hits[z]
+    for c in removed:
+        if sums.groups[c] >= 0:
+            hits[sums.groups[c]] -= 1
+    for c in added:
+        if sums.groups[c] >= 0:
+            hits[sums.groups[c]] += 1
+    missed = 0
+    for h in hits:
+        missed += h == 0
+    for c in removed:
+        if sums.groups[c] >= 0:
+            hits[sums.groups[c]] += 1
+    for c in added:
+        if sums.groups[c] >= 0:
+            hits[sums.groups[c]] -= 1
+    return missed
+
+
+@njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def rejects_swap(sums: Sums, out: int, new: int) -> bool:
+    """Return whether the size-k member strictly dominates itself with centre `out` swapped for `new`.
+
+    Once P has settled nearly all relevant offspring are such swaps, and nearly all are rejected: one function, no
+    further calls but the pass over the clients. A rejected swap is remembered until P changes.
+    """
+    k = sums.archive.slot.size - 1
+    z = sums.archive.slot[k]
+    t = 0
+    while sums.archive.members[z, t] != out:
+        t += 1
+    version = sums.archive.counters[VERSION]
+    if sums.tested.size > 0 and sums.tested[t, new] == version:
+        return True
+    lost, won = sums.groups[out], sums.groups[new]
+    missed = 0
+    if lost != won:
+        missed = int(lost >= 0 and sums.hits[z, lost] == 1) - int(won >= 0 and sums.hits[z, won] == 0)
+    if missed < 0:
+        return False
+    if missed == 0:
+        d = row(sums.rows, new, sums.buffers[1])
+        tables = sums.tables
+        cost = swap_total(tables.near[z], tables.d1[z], tables.d2[z], out, d, sums.weights)
+        sums.archive.counters[EVALUATIONS] += 1
+        if -cost >= sums.archive.value[z]:
+            return False
+    if sums.tested.size > 0:
+        sums.tested[t, new] = version
+    return True
+
+
+@njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def step(sums: Sums, s: int, removed: IntArray, added: IntArray) -> bool:
+    """Offer one offspring of the size-`s` member to P; return whether P changed."""
+    archive = sums.archive
+    k = archive.slot.size - 1
+    z = archive.slot[s]
+    size = s - removed.size + added.size
+    if size > k or size == 0:
+        return False
+    violations = violations_after(sums, z, removed, added)
+    if dominated(archive, size, violations, 0.0):  # worse even at cost 0: too many missed balls
+        return False
+    cost = evaluate(sums, z, s, removed, added)
+    if dominated(archive, size, violations, -cost):
+        return False
+    members = np.empty(size, dtype=np.int64)
+    offspring(archive, z, s, removed, added, members)
+    if same_set(archive, size, members):
+        return False
+    old = archive.slot[k]
+    better = size == k and (
+        old < 0
+        or violations < archive.violations[old]
+        or (violations == archive.violations[old] and -cost > archive.value[old])
+    )
+    hits = sums.hits[z].copy()
+    for c in removed:
+        if sums.groups[c] >= 0:
+            hits[sums.groups[c]] -= 1
+    for c in added:
+        if sums.groups[c] >= 0:
+            hits[sums.groups[c]] += 1
+    new = insert(archive, size, violations, -cost, members)
+    for g in range(hits.size):
+        sums.hits[new, g] = hits[g]
+    fill_tables(sums.rows, sums.tables, z, new, members, removed, added)
+    if better:
+        archive.counters[IMPROVED] = archive.counters[ITERATIONS]
+    return True
+
+
+@njit(cache=True)
+def advance(sums: Sums, law: FlipLaw, state: State, work: int, last: int, patience: int, target: float) -> None:
+    """Run Algorithm 1 for `work` relevant offspring, or to iteration `last`, or `patience` iterations without progress.
+
+    Ends in the very iteration in which a feasible size-k solution costs at most `target`.
+    """
+    archive = sums.archive
+    counters = archive.counters
+    k = archive.slot.size - 1
+    removed, added = np.empty(k + 1, dtype=np.int64), np.empty(k + 1, dtype=np.int64)
+    mean, count = relevant_probability(archive, law)
+    end = ending(counters, archive.slot[k] >= 0, last, patience)
+    for _ in range(work):
+        wait = end if mean == 0.0 else skipped(state, mean)
+        wait = min(wait, end - counters[ITERATIONS])
+        archive.sizes[0] += count * float(wait)
+        counters[ITERATIONS] += wait
+        if counters[ITERATIONS] == end:
+            break
+        counters[ITERATIONS] += 1
+        archive.sizes[0] += count
+        s = choose_parent(archive, law, mean, count, state)
+        a, b = choose_flips(archive, law, s, state, removed, added)
+        if s == k and a == 1 and b == 1 and rejects_swap(sums, removed[0], added[0]):
+            continue
+        if step(sums, s, removed[:a], added[:b]):
+            mean, count = relevant_probability(archive, law)
+            z = archive.slot[k]
+            end = ending(counters, z >= 0, last, patience)
+            if z >= 0 and archive.violations[z] == 0 and -archive.value[z] <= target:
+                break
+
+
+@njit(cache=True)
+def replay(sums: Sums, ranks: IntArray, starts: IntArray, flips: IntArray) -> None:
+    """Run Algorithm 1 with given choices: the parent's rank by size, and the positions flipped."""
+    archive = sums.archive
+    for t in range(ranks.size):
+        archive.counters[ITERATIONS] += 1
+        s = ranked_parent(archive, ranks[t])
+        positions = flips[starts[t] : starts[t + 1]]
+        inside = archive.inside[archive.slot[s]]
+        removed = positions[inside[positions] == 1]
+        added = positions[inside[positions] == 0]
+        swap = s == archive.slot.size - 1 and removed.size == 1 and added.size == 1
+        if added.size > 0 and not (swap and rejects_swap(sums, removed[0], added[0])):
+            step(sums, s, removed, added)

@@ -1,0 +1,192 @@
+"""Compiled swap polish: all k swaps of one candidate in one pass over its distances, as FasterPAM evaluates them.
+
+Schubert & Rousseeuw, "Fast and eager k-medoids clustering", Information Systems 2021.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from certiclust.space.kernels import Rows, row
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+
+class Solution(NamedTuple):
+    """k centres with, for every client, the places (0..k-1) and distances of its two nearest ones."""
+
+    centers: IntArray
+    near: IntArray
+    d1: FloatArray
+    second: IntArray
+    d2: FloatArray
+
+
+@njit(cache=True)
+def refresh(rows: Rows, solution: Solution, buffer: FloatArray) -> None:
+    """Compute all nearest and second-nearest centres anew."""
+    near, d1, second, d2 = solution.near, solution.d1, solution.second, solution.d2
+    near[:] = -1
+    second[:] = -1
+    d1[:] = np.inf
+    d2[:] = np.inf
+    for t in range(solution.centers.size):
+        d = row(rows, solution.centers[t], buffer)
+        for i in range(d.size):
+            if d[i] < d1[i]:
+                d2[i] = d1[i]
+                second[i] = near[i]
+                d1[i] = d[i]
+                near[i] = t
+            elif d[i] < d2[i]:
+                d2[i] = d[i]
+                second[i] = t
+
+
+@njit(cache=True)
+def removal_losses(weights: FloatArray, solution: Solution, losses: FloatArray) -> float:
+    """Write what the cost rises by when a centre goes, and return the cost."""
+    losses[:] = 0.0
+    cost = 0.0
+    for i in range(weights.size):
+        cost += weights[i] * solution.d1[i]
+        losses[solution.near[i]] += weights[i] * (solution.d2[i] - solution.d1[i])
+    return cost
+
+
+@njit(cache=True)
+def swap_deltas(d: FloatArray, weights: FloatArray, solution: Solution, losses: FloatArray, deltas: FloatArray) -> None:
+    """Write the change of the cost for swapping each centre for the candidate at distances `d`: one pass, O(n + k)."""
+    near, d1, d2 = solution.near, solution.d1, solution.d2
+    gained = 0.0
+    deltas[:] = 0.0
+    for i in range(d.size):
+        if d[i] < d1[i]:
+            gained += weights[i] * (d[i] - d1[i])
+            deltas[near[i]] += weights[i] * (d1[i] - d2[i])
+        elif d[i] < d2[i]:
+            deltas[near[i]] += weights[i] * (d[i] - d2[i])
+    for t in range(deltas.size):
+        deltas[t] += losses[t] + gained
+
+
+@njit(cache=True)
+def missed_balls(hits: IntArray, lost: int, won: int) -> int:
+    """Return by how many the missed balls grow when a centre of ball `lost` is swapped for one of ball `won`."""
+    if lost == won:
+        return 0
+    return int(lost >= 0 and hits[lost] == 1) - int(won >= 0 and hits[won] == 0)
+
+
+@njit(cache=True)
+def polish_sum(
+    rows: Rows, weights: FloatArray, groups: IntArray, solution: Solution, position: IntArray, steps: int, slack: float
+) -> None:
+    """Apply improving swaps, missed balls first and cost second, eagerly, for at most `steps` candidates.
+
+    `position` is where to go on and for how many candidates nothing improved; at m the solution is 1-swap optimal
+    up to a relative gain of `slack`, which keeps rounding noise from cycling.
+    """
+    m, k, n = groups.size, solution.centers.size, weights.size
+    buffer, losses, deltas = np.empty(n), np.empty(k), np.empty(k)
+    hits = np.zeros(max(1, int(groups.max()) + 1), dtype=np.int64)
+    is_center = np.zeros(m, dtype=np.bool_)
+    for c in solution.centers:
+        is_center[c] = True
+        if groups[c] >= 0:
+            hits[groups[c]] += 1
+    cost = removal_losses(weights, solution, losses)
+    while steps > 0 and position[1] < m:
+        j = position[0]
+        position[0] = (j + 1) % m
+        position[1] += 1
+        steps -= 1
+        if is_center[j]:
+            continue
+        swap_deltas(row(rows, j, buffer), weights, solution, losses, deltas)
+        best, missed = -1, 0
+        for t in range(k):
+            more = missed_balls(hits, groups[solution.centers[t]], groups[j])
+            if more < missed or (more == missed and deltas[t] < (deltas[best] if best >= 0 else -slack * cost)):
+                best, missed = t, more
+        if best < 0:
+            continue
+        out = solution.centers[best]
+        is_center[out], is_center[j] = False, True
+        if groups[out] >= 0:
+            hits[groups[out]] -= 1
+        if groups[j] >= 0:
+            hits[groups[j]] += 1
+        solution.centers[best] = j
+        refresh(rows, solution, buffer)
+        cost = removal_losses(weights, solution, losses)
+        position[1] = 0
+
+
+@njit(cache=True)
+def best_swap(rows: Rows, weights: FloatArray, m: int, solution: Solution, start: int, stop: int) -> float:
+    """Return the least change of the cost over all swaps with candidates `start` to `stop`."""
+    k = solution.centers.size
+    buffer, losses, deltas = np.empty(weights.size), np.empty(k), np.empty(k)
+    is_center = np.zeros(m, dtype=np.bool_)
+    for c in solution.centers:
+        is_center[c] = True
+    removal_losses(weights, solution, losses)
+    least = np.inf
+    for j in range(start, stop):
+        if not is_center[j]:
+            swap_deltas(row(rows, j, buffer), weights, solution, losses, deltas)
+            for t in range(k):
+                least = min(least, deltas[t])
+    return least
+
+
+@njit(cache=True)
+def polish_radius(rows: Rows, solution: Solution, position: IntArray, steps: int) -> None:
+    """Apply swaps that shrink the radius, for at most `steps` candidates.
+
+    Swapping centre t for j gives the larger of `alone[t]`, the radius of t's cluster without t, and the largest of
+    the other clusters' radii, all with j present: one pass per candidate. Only a candidate that comes nearer to the
+    farthest point can help.
+    """
+    n, k = solution.d1.size, solution.centers.size
+    buffer, kept, alone = np.empty(n), np.empty(k), np.empty(k)
+    while steps > 0 and position[1] < n:
+        j = position[0]
+        position[0] = (j + 1) % n
+        position[1] += 1
+        steps -= 1
+        farthest = 0
+        for i in range(n):
+            if solution.d1[i] > solution.d1[farthest]:
+                farthest = i
+        radius = solution.d1[farthest]
+        d = row(rows, j, buffer)
+        if d[farthest] >= radius:
+            continue
+        kept[:] = 0.0
+        alone[:] = 0.0
+        for i in range(n):
+            t = solution.near[i]
+            kept[t] = max(kept[t], min(d[i], solution.d1[i]))
+            alone[t] = max(alone[t], min(d[i], solution.d2[i]))
+        first, runner = 0, -1  # the two clusters of largest radius
+        for t in range(1, k):
+            if kept[t] > kept[first]:
+                first, runner = t, first
+            elif runner < 0 or kept[t] > kept[runner]:
+                runner = t
+        best, least = -1, radius
+        for t in range(k):
+            others = kept[first] if t != first else (kept[runner] if runner >= 0 else 0.0)
+            if max(alone[t], others) < least:
+                best, least = t, max(alone[t], others)
+        if best >= 0:
+            solution.centers[best] = j
+            refresh(rows, solution, buffer)
+            position[1] = 0

@@ -1,0 +1,92 @@
+"""Swap polish: local search by single swaps until none improves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import gen_batches
+
+from certiclust.problems import MaxProblem, Problem, SumProblem
+
+if TYPE_CHECKING:
+    from certiclust.evolution.kernels.swap import Solution
+
+IntArray = NDArray[np.intp]
+
+
+def swap_slack(problem: Problem) -> float:
+    """Return the relative gain below which a swap is rounding noise: the error of a sum of n distances."""
+    return float(2.0**-52 * (problem.space.n + problem.space.points.shape[1] + 16))
+
+
+def solution_tables(problem: Problem, centers: IntArray) -> Solution:
+    """Return `centers` with every client's two nearest of them."""
+    from certiclust.evolution.kernels.swap import Solution, refresh
+
+    n = problem.space.n
+    solution = Solution(
+        np.array(centers, dtype=np.int64),
+        np.empty(n, dtype=np.int64),
+        np.empty(n),
+        np.empty(n, dtype=np.int64),
+        np.empty(n),
+    )
+    refresh(problem.space.rows(), solution, np.empty(n))
+    return solution
+
+
+def swap_polish(problem: Problem, centers: IntArray, should_stop: Callable[[], bool] = lambda: False) -> IntArray:
+    """Return centres that no single swap improves, starting from `centers`.
+
+    For the sum problems what counts is (missed balls, cost), compared in this order; for the max problems it is the
+    radius, and `centers` come back unchanged where the cost (the diameter) did not fall with it.
+
+    Parameters
+    ----------
+    problem : Problem
+        What to minimise.
+    centers : ndarray of k candidate indices
+        Where to start.
+    should_stop : callable, default never
+        Polled between compiled blocks; the best centres so far are returned when it says so.
+    """
+    from certiclust.evolution.kernels.swap import polish_radius, polish_sum
+
+    space = problem.space
+    if problem.k == space.m:
+        return centers
+    rows = space.rows()
+    solution = solution_tables(problem, centers)
+    position = np.zeros(2, dtype=np.int64)
+    steps = max(1, 20_000_000 // space.n)
+    while position[1] < space.m and not should_stop():
+        if isinstance(problem, SumProblem):
+            polish_sum(rows, space.weights, problem.groups, solution, position, steps, swap_slack(problem))
+        else:
+            polish_radius(rows, solution, position, steps)
+    polished = np.sort(solution.centers).astype(np.intp)
+    if isinstance(problem, MaxProblem) and problem.cost(polished) >= problem.cost(centers):
+        return centers
+    return polished
+
+
+def least_swap_change(
+    problem: SumProblem, centers: IntArray, should_stop: Callable[[], bool] = lambda: False
+) -> float | None:
+    """Return the least change of the cost over all single swaps, each of them looked at; infinite if there is none.
+
+    Negative means that a swap improves. Time O(n m) for all k m swaps together. None if stopped before the end.
+    """
+    from certiclust.evolution.kernels.swap import best_swap
+
+    space = problem.space
+    rows, solution = space.rows(), solution_tables(problem, centers)
+    least = np.inf
+    for part in gen_batches(space.m, max(1, 20_000_000 // space.n)):
+        if should_stop():
+            return None
+        least = min(least, best_swap(rows, space.weights, space.m, solution, part.start, part.stop))
+    return float(least)

@@ -1,0 +1,136 @@
+"""When to stop: small callables that look at the progress of a run and combine with ``|``.
+
+The kernels work in blocks, so a criterion also says what ends a block early: the iteration not to be passed, the
+patience without progress, the theorem's condition. A run then stops in exactly the iteration asked for. Only
+`TimeLimit` looks at the clock; every other criterion counts work and gives the same answer on every machine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+
+#: No limit, for counts of iterations.
+NEVER = 2**60
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a stopping criterion or a callback sees between two blocks of iterations.
+
+    Attributes
+    ----------
+    seconds : float
+        Wall-clock time since the start.
+    iteration : int
+        Iterations so far, counted as in the paper.
+    upper, lower : float
+        Best cost at size k (infinite while there is none) and the lower bound known so far.
+    improved : int
+        Iteration at which `upper` last fell.
+    population : int
+        |P|.
+    certified : bool
+        Whether a size-k solution with f1 >= 0 was seen (max problems), or all balls are met (fair).
+    """
+
+    seconds: float
+    iteration: int
+    upper: float
+    lower: float
+    improved: int
+    population: int
+    certified: bool
+
+
+class Criterion:
+    """A stopping criterion: true when the run should end.
+
+    Attributes
+    ----------
+    last, patience : int
+        Iteration not to be passed, and iterations without progress after which to stop.
+    until_certified : bool
+        Whether the theorem's condition ends the run.
+    """
+
+    last: int = NEVER
+    patience: int = NEVER
+    until_certified: bool = False
+
+    def __call__(self, progress: Progress) -> bool:
+        """Return whether to stop now."""
+        waited = progress.iteration - progress.improved if progress.upper < inf else 0
+        enough = self.until_certified and progress.certified
+        return enough or progress.iteration >= self.last or waited >= self.patience
+
+    def __or__(self, other: Criterion) -> Criterion:
+        """Stop when either says so."""
+        return AnyOf(self, other)
+
+
+class AnyOf(Criterion):
+    """Stop when one of several criteria says so."""
+
+    def __init__(self, *criteria: Criterion) -> None:
+        self.criteria = criteria
+        self.last = min((c.last for c in criteria), default=NEVER)
+        self.patience = min((c.patience for c in criteria), default=NEVER)
+        self.until_certified = any(c.until_certified for c in criteria)
+
+    def __call__(self, progress: Progress) -> bool:
+        """Return whether one of them says stop."""
+        return any(criterion(progress) for criterion in self.criteria)
+
+
+class MaxIterations(Criterion):
+    """Stop after `n` iterations, exactly."""
+
+    def __init__(self, n: int) -> None:
+        self.last = n
+
+
+class NoImprovement(Criterion):
+    """Stop when the best size-k cost has not fallen for `n` iterations, exactly; never before there is one."""
+
+    def __init__(self, n: int) -> None:
+        self.patience = n
+
+
+class Certified(Criterion):
+    """Stop as soon as the condition of the theorem holds: f1 >= 0 at size k, or all balls met."""
+
+    until_certified = True
+
+
+class TimeLimit(Criterion):
+    """Stop after `seconds` of wall-clock time, at the end of the block that passes them."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+
+    def __call__(self, progress: Progress) -> bool:
+        """Return whether the time is over."""
+        return progress.seconds >= self.seconds
+
+
+class Target(Criterion):
+    """Stop as soon as a size-k solution costs at most `cost`."""
+
+    def __init__(self, cost: float) -> None:
+        self.cost = cost
+
+    def __call__(self, progress: Progress) -> bool:
+        """Return whether the target is reached."""
+        return progress.upper <= self.cost
+
+
+class GapClosed(Criterion):
+    """Stop as soon as upper / lower - 1 is at most `tolerance`."""
+
+    def __init__(self, tolerance: float) -> None:
+        self.tolerance = tolerance
+
+    def __call__(self, progress: Progress) -> bool:
+        """Return whether the gap is closed; a cost of zero has no gap."""
+        return progress.upper <= progress.lower * (1.0 + self.tolerance)

@@ -1,0 +1,158 @@
+"""Compiled rows of distances: from the matrix where one is held, else computed on the fly.
+
+Importing this module imports numba, so nothing imports it before a fit.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+from numba.extending import overload
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+
+
+class MatrixRows(NamedTuple):
+    """Distances that are held: ``(m, n)``, one row per candidate."""
+
+    matrix: FloatArray
+
+
+class PointRows(NamedTuple):
+    """Distances computed when they are asked for.
+
+    `columns` holds the points as ``(l, n)``, so that a row is computed in vector instructions; `code` names the
+    distance as in `KERNEL_CODES`.
+    """
+
+    columns: FloatArray
+    candidates: FloatArray
+    code: int
+
+
+Rows = MatrixRows | PointRows
+
+
+def row(rows: Rows, j: int, out: FloatArray) -> FloatArray:
+    """Return the distances of all clients to candidate `j`, in `out` unless a matrix holds them."""
+    return read_row(rows, j, out)
+
+
+def distance(rows: Rows, j: int, i: int) -> float:
+    """Return the distance of client `i` to candidate `j`: the same number, to the bit, as ``row(rows, j)[i]``."""
+    return read_distance(rows, j, i)
+
+
+# The kernels are compiled for one kind of rows at a time: with a matrix, nothing of the on-the-fly code is compiled.
+@overload(row, strict=False)
+def _row(rows: Any, j: Any, out: Any) -> Any:
+    if rows.instance_class is MatrixRows:
+        return lambda rows, j, out: rows.matrix[j]
+    return _computed_row
+
+
+@overload(distance, strict=False)
+def _distance(rows: Any, j: Any, i: Any) -> Any:
+    if rows.instance_class is MatrixRows:
+        return lambda rows, j, i: rows.matrix[j, i]
+    return _computed_distance
+
+
+def _computed_row(rows: PointRows, j: int, out: FloatArray) -> FloatArray:
+    out[:] = 0.0
+    for t in range(rows.columns.shape[0]):
+        x = rows.columns[t]
+        c = rows.candidates[j, t]
+        if rows.code == 3:
+            for i in range(out.size):
+                out[i] += abs(x[i] - c)
+        elif rows.code == 4:
+            for i in range(out.size):
+                out[i] = max(out[i], abs(x[i] - c))
+        else:
+            for i in range(out.size):
+                out[i] += (x[i] - c) * (x[i] - c)
+    if rows.code == 1:
+        for i in range(out.size):
+            out[i] = np.sqrt(out[i])
+    elif rows.code == 5:
+        for i in range(out.size):
+            out[i] *= 0.5
+    return out
+
+
+def _computed_distance(rows: PointRows, j: int, i: int) -> float:
+    total = 0.0
+    for t in range(rows.columns.shape[0]):
+        gap = abs(rows.columns[t, i] - rows.candidates[j, t])
+        if rows.code == 3:
+            total += gap
+        elif rows.code == 4:
+            total = max(total, gap)
+        else:
+            total += gap * gap
+    if rows.code == 1:
+        return np.sqrt(total)
+    return 0.5 * total if rows.code == 5 else total
+
+
+@njit(cache=True)
+def read_row(rows: Rows, j: int, out: FloatArray) -> FloatArray:
+    """Let Python call the compiled `row`."""
+    return row(rows, j, out)
+
+
+@njit(cache=True)
+def read_distance(rows: Rows, j: int, i: int) -> float:
+    """Let Python call the compiled `distance`."""
+    return distance(rows, j, i)
+
+
+@njit(cache=True)
+def extremes(rows: Rows, n: int, m: int, own: bool) -> tuple[FloatArray, FloatArray]:
+    """Return each client's largest and least distance to a candidate, its own index left out if `own`."""
+    largest = np.full(n, -np.inf)
+    least = np.full(n, np.inf)
+    buffer = np.empty(n)
+    for j in range(m):
+        d = row(rows, j, buffer)
+        for i in range(n):
+            largest[i] = max(largest[i], d[i])
+            if not (own and i == j):
+                least[i] = min(least[i], d[i])
+    return largest, least
+
+
+@njit(cache=True)
+def triangle_defect(matrix: FloatArray, slack: float) -> bool:
+    """Return whether some d_ij exceeds (1 + slack)(d_il + d_lj) in a square symmetric `matrix`."""
+    n = matrix.shape[0]
+    for i in range(n):
+        for via in range(n):
+            first = matrix[i, via]
+            bad = False
+            for j in range(n):
+                bad |= matrix[i, j] > (1.0 + slack) * (first + matrix[via, j])
+            if bad:
+                return True
+    return False
+
+
+@njit(cache=True)
+def quadrangle_defect(matrix: FloatArray, slack: float) -> bool:
+    """Return whether some d_ij exceeds (1 + slack)(d_ij' + d_i'j' + d_i'j) in a clients x sites `matrix`."""
+    n, m = matrix.shape
+    for i in range(n):
+        for via in range(n):
+            detour = np.inf
+            for j in range(m):
+                detour = min(detour, matrix[i, j] + matrix[via, j])
+            bad = False
+            for j in range(m):
+                bad |= matrix[i, j] > (1.0 + slack) * (detour + matrix[via, j])
+            if bad:
+                return True
+    return False

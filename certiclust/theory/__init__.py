@@ -1,0 +1,5 @@
+"""The paper's theorems as numbers: the ratio, and the expected iterations within which GSEMO reaches it."""
+
+from certiclust.theory.theorems import Theorem, guarantee, iteration_bound
+
+__all__ = ["Theorem", "guarantee", "iteration_bound"]
