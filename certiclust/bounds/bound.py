@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from certiclust.space import Space
 
 
@@ -37,9 +39,14 @@ def rounding_margin(space: Space, terms: int) -> tuple[float, float]:
     """Return the relative and the absolute error of a sum of `terms` distances, several times over.
 
     A distance by direct differences is right to about l + 3 units in the last place, and a sum adds one per term.
-    The cosine of two vectors is computed from rounded unit vectors, so it has an absolute error as well. The factor
-    4 leaves room for a verifier that computes the same numbers in another order.
+    Distances between rounded unit vectors (cosine, haversine) or mapped rows (mahalanobis) have an absolute error as
+    well, and below 1e-160 a square underflows. The factor 4 leaves room for a verifier that computes the same numbers
+    in another order.
     """
-    unit = 4 * 2.0**-52 * (terms + space.points.shape[1] + 16)
-    absolute = 4 * 2.0**-50 * (space.points.shape[1] + 16) if space.metric.name in ("cosine", "correlation") else 0.0
-    return unit, absolute
+    width = space.points.shape[1] + 16
+    relative = 4 * 2.0**-52 * (terms + width)
+    angles = space.metric.function is None and space.metric.name in ("cosine", "correlation", "haversine")
+    absolute = 4 * width * (2.0**-50 if angles else 2.0**-520)
+    if space.metric.name == "mahalanobis" and space.metric.function is None:
+        absolute += 4 * width * 2.0**-52 * float(np.abs(space.metric.prepare(space.points)).max(initial=0.0))
+    return relative, absolute

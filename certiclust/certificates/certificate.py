@@ -65,7 +65,8 @@ class Certificate:
     note : str
         Why there is no guarantee, or what limits it; empty if there is nothing to say.
     theory : dict
-        The theorem's ratio and expected iteration bound on this instance, where they were computed.
+        The theorem's ratio and expected iteration bound (None: infinite) on this instance, where they were computed.
+        Like `method` and `note` a remark: `verify` does not check it.
     witness : dict
         What `verify` needs besides the data: the centres, and the evidence for the lower bound.
     """
@@ -105,8 +106,9 @@ class Certificate:
             found = "no lower bound was proved"
         lines = [f"{self.problem}, k = {self.n_clusters}, n = {self.n_samples}: cost {self.cost:.8g}, {found}."]
         lines.append(self._guarantee_line())
-        expected = self.theory.get("iterations")
-        bound = "" if expected is None else f"; the theorem expects at most {_count(expected)} iterations"
+        bound = ""
+        if "iterations" in self.theory:
+            bound = f"; the theorem expects at most {_count(self.theory['iterations'])} iterations"
         lines.append(f"found by {self.method}{bound}.")
         return "\n".join(lines)
 
@@ -162,22 +164,17 @@ class Certificate:
         """Return the certificate that `to_dict` wrote; derived numbers that do not fit are refused."""
         if not isinstance(content, dict) or content.get("format") != FORMAT:
             raise CertificateError(f"not a certificate: the format is not {FORMAT!r}.")
-        names = set(cls.__dataclass_fields__)
-        missing = names - set(content)
-        unknown = set(content) - names - {"format", "gap", "optimal"}
+        missing = set(_KINDS) - set(content)
+        unknown = set(content) - set(_KINDS) - {"format", "gap", "optimal"}
         if missing or unknown:
             raise CertificateError(f"not a certificate: fields missing {sorted(missing)}, unknown {sorted(unknown)}.")
-        try:
-            fields = {key: content[key] for key in names}
-            if fields["guarantee"] is not None:
-                fields["guarantee"] = Guarantee(**fields["guarantee"])
-            for key, kind in (("n_samples", int), ("n_clusters", int), ("cost", float), ("lower_bound", float)):
-                if isinstance(fields[key], bool) or kind(fields[key]) != fields[key]:
-                    raise CertificateError(f"{key} must be a finite {kind.__name__}, not {fields[key]!r}.")
-                fields[key] = kind(fields[key])
-            certificate = cls(**fields)
-        except (TypeError, ValueError) as error:
-            raise CertificateError(f"not a certificate: {error}") from error
+        fields = {key: _checked(key, content[key], kind) for key, kind in _KINDS.items()}
+        if fields["guarantee"] is not None:
+            fields["guarantee"] = _guarantee(fields["guarantee"])
+        iterations = fields["theory"].get("iterations")
+        if iterations is not None:
+            _checked("theory.iterations", iterations, (int, float))
+        certificate = cls(**fields)
         for key in ("gap", "optimal"):
             if content.get(key) != _plain(getattr(certificate, key)):
                 raise CertificateError(f"the stored {key} does not follow from cost and lower_bound.")
@@ -203,10 +200,53 @@ class Certificate:
     def load(cls, path: str | os.PathLike[str]) -> Certificate:
         """Read a certificate that `save` wrote."""
         try:
-            content = json.loads(Path(path).read_text(encoding="utf-8"))
-        except (UnicodeDecodeError, json.JSONDecodeError) as error:
+            content = json.loads(Path(path).read_text(encoding="utf-8"), parse_constant=_refuse_constant)
+        except (ValueError, RecursionError) as error:
             raise CertificateError(f"{path} is not a certificate: {error}") from error
         return cls.from_dict(content)
+
+
+#: The type of every stored field.
+_KINDS: dict[str, Any] = {
+    "problem": str,
+    "n_samples": int,
+    "n_clusters": int,
+    "cost": (int, float),
+    "lower_bound": (int, float),
+    "data_sha256": str,
+    "metric": str,
+    "method": str,
+    "guarantee": (dict, type(None)),
+    "note": str,
+    "theory": dict,
+    "witness": dict,
+}
+
+
+def _checked(key: str, value: Any, kind: Any) -> Any:
+    """Return a stored value if it is of its kind, and finite and not negative where it is a number."""
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise CertificateError(f"{key} has the wrong type, {type(value).__name__}.")
+    if isinstance(value, (int, float)):
+        if not 0 <= value < (2**53 if kind is int else 1e308):
+            raise CertificateError(f"{key} is out of range.")
+        return value if kind is int else float(value)
+    return value
+
+
+def _guarantee(content: dict[str, Any]) -> Guarantee:
+    if set(content) != {"ratio", "theorem", "because", "fairness"}:
+        raise CertificateError("guarantee must have ratio, theorem, because and fairness.")
+    for key in ("ratio", "fairness"):
+        if content[key] is not None:
+            content = {**content, key: _checked(f"guarantee.{key}", content[key], (int, float))}
+    for key in ("theorem", "because"):
+        _checked(f"guarantee.{key}", content[key], str)
+    return Guarantee(**content)
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no number a certificate can hold.")
 
 
 def _plain(value: Any) -> Any:
@@ -224,7 +264,7 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _count(expected: float) -> str:
-    if not math.isfinite(expected):
+def _count(expected: float | None) -> str:
+    if expected is None:
         return "infinitely many (duplicated points)"
     return f"{expected:,.0f}" if expected < 1e9 else f"{expected:.2e}"

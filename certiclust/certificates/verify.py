@@ -28,8 +28,19 @@ _METRICS = {"euclidean", "manhattan", "chebyshev", "hamming", "jaccard", "canber
 _METRICS |= {"seuclidean"}
 _SQUARED = {"sqeuclidean", "cosine", "correlation"}
 _BOOLEAN = {"dice", "jaccard", "rogerstanimoto", "russellrao", "sokalsneath", "yule"}
+_ALIASES = {"l2": "euclidean", "nan_euclidean": "euclidean", "minkowski": "euclidean", "matching": "hamming"}
+_ALIASES |= {"l1": "manhattan", "cityblock": "manhattan"}
+_ANGLES = {"cosine", "correlation", "haversine"}
 _UNIT = 2.0**-52
-_CHECKED_UP_TO = 1000
+
+#: What a guarantee may say it rests on.
+_REASONS = {
+    "k-center": {"f1 >= 0 at size k", "the cost is zero"},
+    "k-tMM": {"f1 >= 0 at size k", "the cost is zero"},
+    "k-median": {"1-swap optimal", "the cost is zero"},
+    "k-means": {"1-swap optimal", "the cost is zero"},
+    "fair k-median": {"every critical ball has a centre"},
+}
 
 
 @dataclass(frozen=True)
@@ -68,9 +79,11 @@ class Instance:
 
     def errors(self, terms: int) -> tuple[float, float]:
         """Return the relative and absolute rounding error of a sum of `terms` distances."""
-        width = self.clients.shape[1]
-        absolute = 2.0**-50 * (width + 16) if self.metric in ("cosine", "correlation") else 0.0
-        return _UNIT * (terms + width + 16), absolute
+        width = self.clients.shape[1] + 16
+        absolute = width * (2.0**-50 if self.function is None and self.metric in _ANGLES else 2.0**-520)
+        if self.function is None and self.metric == "mahalanobis":
+            absolute += width * _UNIT * float(np.abs(self.clients).max(initial=0.0))
+        return _UNIT * (terms + width), absolute
 
 
 def verify(
@@ -83,6 +96,10 @@ def verify(
 ) -> None:
     """Raise CertificateError unless every claim of the certificate holds for these data."""
     instance, rows = _instance(certificate, X, sample_weight, metric, candidates)
+    if not 1 <= certificate.n_clusters <= instance.m:
+        raise CertificateError(f"n_clusters: {certificate.n_clusters} is not between 1 and {instance.m}.")
+    if certificate.problem not in _REASONS:
+        raise CertificateError(f"problem: {certificate.problem!r} is unknown.")
     centers = _centers(certificate, instance, rows, "centers")
     cost = _cost(certificate, instance, centers)
     relative, absolute = instance.errors(instance.n)
@@ -102,6 +119,9 @@ def _check_guarantee(certificate: Certificate, instance: Instance, centers: IntA
     guarantee = certificate.guarantee
     if guarantee is None:
         return
+    prefix = f"{certificate.problem} theorem"
+    if not guarantee.theorem.startswith(prefix) or guarantee.because not in _REASONS[certificate.problem]:
+        raise CertificateError(f"guarantee: no {guarantee.theorem!r} with {guarantee.because!r} is known here.")
     if guarantee.ratio is not None and (ratio is None or not guarantee.ratio >= ratio):
         raise CertificateError(f"guarantee: a ratio of {guarantee.ratio!r} does not follow; {ratio!r} does.")
     if guarantee.fairness is not None:
@@ -118,24 +138,32 @@ def _instance(
 ) -> tuple[Instance, IntArray]:
     """Return the instance and, for every client, its row in X; raise if the data are not the certificate's."""
     X = _matrix(X, "X")
-    weights = np.ones(len(X)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64).ravel()
+    try:
+        weights = np.ones(len(X)) * (1.0 if sample_weight is None else np.asarray(sample_weight, dtype=np.float64))
+    except (TypeError, ValueError) as error:
+        raise CertificateError(f"data: sample_weight does not fit {len(X)} rows.") from error
     sites = None if candidates is None else _matrix(candidates, "candidates")
     if len(X) != certificate.n_samples:
         raise CertificateError(f"data: X has {len(X)} rows, the certificate is about {certificate.n_samples}.")
-    if len(weights) != len(X):
-        raise CertificateError(f"data: {len(weights)} weights for {len(X)} rows.")
+    if weights.shape != (len(X),):
+        raise CertificateError(f"data: sample_weight of shape {weights.shape} for {len(X)} rows.")
     if data_fingerprint(X, weights, sites) != certificate.data_sha256:
         raise CertificateError("data: X, sample_weight or candidates are not those of the certificate (data_sha256).")
     rows = np.flatnonzero(weights > 0)
     name, function = certificate.metric, None
     if callable(metric):
         function = metric
-        if getattr(metric, "__qualname__", type(metric).__name__) != name:
+        if f"callable {getattr(metric, '__qualname__', type(metric).__name__)}" != name:
             raise CertificateError(f"metric: the certificate is about {name!r}, not this callable.")
-    elif metric is not None and metric != name:
+    elif metric is not None and _ALIASES.get(metric, metric) != name:
         raise CertificateError(f"metric: the certificate is about {name!r}, not {metric!r}.")
     if name == "precomputed":
-        square = X.shape[0] == X.shape[1] and bool(np.array_equal(X, X.T)) and not np.diagonal(X).any()
+        if X.min(initial=0.0) < 0:
+            raise CertificateError("data: a distance is negative.")
+        square = _symmetric(X)
+        if square:
+            X = np.minimum(X, X.T)
+            np.fill_diagonal(X, 0.0)
         matrix = X[np.ix_(rows, rows)] if square else X[rows]
         nothing = np.empty((len(rows), 0))
         return Instance(name, None, {}, nothing, nothing, matrix, weights[rows], square), rows
@@ -144,17 +172,24 @@ def _instance(
     params: dict[str, Any] = {}
     if function is None and name == "seuclidean":
         params["V"] = np.var(X[rows], axis=0, ddof=1)
-    if function is None and name == "mahalanobis":
-        params["VI"] = np.linalg.inv(np.atleast_2d(np.cov(X[rows], rowvar=False)))
     own = sites is None
     clients = X[rows]
+    if function is None and name == "mahalanobis":
+        # The distance is Euclidean after a linear map, and computed so it is a metric whatever the covariance.
+        factor = np.linalg.cholesky(np.linalg.inv(np.atleast_2d(np.cov(clients, rowvar=False))))
+        middle = clients.mean(axis=0)
+        clients = (clients - middle) @ factor
+        sites = None if sites is None else (sites - middle) @ factor
     return Instance(
         name, function, params, clients, clients if sites is None else sites, None, weights[rows], own
     ), rows
 
 
 def _matrix(values: Any, name: str) -> FloatArray:
-    array = np.asarray(values, dtype=np.float64)
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise CertificateError(f"data: {name} is not an array of numbers.") from error
     if array.ndim != 2 or not np.isfinite(array).all():
         raise CertificateError(f"data: {name} must be a finite two-dimensional array.")
     return array
@@ -164,7 +199,7 @@ def _cdist(
     A: FloatArray, B: FloatArray, metric: str, function: Callable[[Any, Any], float] | None, params: dict[str, Any]
 ) -> FloatArray:
     if function is not None:
-        return np.asarray(cdist(B, A, function).T)
+        return np.asarray(cdist(A, B, function))
     if metric == "correlation":
         A, B, metric = A - A.mean(axis=1, keepdims=True), B - B.mean(axis=1, keepdims=True), "cosine"
     if metric == "cosine":
@@ -173,13 +208,14 @@ def _cdist(
         units = [v / np.sqrt((v * v).sum(axis=1, keepdims=True)) for v in units]
         return np.asarray(cdist(units[0], units[1], "sqeuclidean") / 2)
     if metric == "haversine":
-        lat = A[:, None, 0] - B[None, :, 0]
-        lon = A[:, None, 1] - B[None, :, 1]
-        half = np.sin(lat / 2) ** 2 + np.cos(A[:, None, 0]) * np.cos(B[None, :, 0]) * np.sin(lon / 2) ** 2
-        return np.asarray(2 * np.arcsin(np.sqrt(np.clip(half, 0, 1))))
+        # By the chord between points on the sphere: right for near and for opposite ones.
+        spots = [
+            np.stack([np.cos(v[:, 0]) * f(v[:, 1]) for f in (np.cos, np.sin)] + [np.sin(v[:, 0])], 1) for v in (A, B)
+        ]
+        return np.asarray(2 * np.arctan2(cdist(spots[0], spots[1]), cdist(spots[0], -spots[1])))
     if metric in _BOOLEAN:
         A, B = A.astype(bool), B.astype(bool)
-    name: Any = "cityblock" if metric == "manhattan" else metric
+    name: Any = {"manhattan": "cityblock", "mahalanobis": "euclidean"}.get(metric, metric)
     return np.asarray(cdist(A, B, name, **params))
 
 
@@ -187,14 +223,10 @@ def _centers(certificate: Certificate, instance: Instance, rows: IntArray, key: 
     """Return witness indices as positions among the sites, checked to be distinct and in range."""
     count = count or certificate.n_clusters
     values = certificate.witness.get(key)
-    try:
-        listed = np.asarray(values)
-        indices = listed.astype(np.intp)
-        proper = bool(np.array_equal(indices, listed)) and listed.ndim == 1
-    except (TypeError, ValueError):
-        proper = False
-    if not proper or len(indices) != count or len(set(indices.tolist())) != count:
+    proper = isinstance(values, list) and all(type(v) is int and 0 <= v < 2**53 for v in values)
+    if not proper or len(values) != count or len(set(values)) != count:
         raise CertificateError(f"witness: {key!r} must list {count} distinct indices.")
+    indices = np.array(values, dtype=np.intp)
     if not instance.own:
         positions = indices
         if not (indices.min() >= 0 and indices.max() < instance.m):
@@ -217,22 +249,25 @@ def _nearest(instance: Instance, centers: IntArray) -> FloatArray:
 
 def _cost(certificate: Certificate, instance: Instance, centers: IntArray) -> float:
     if certificate.problem == "k-tMM":
-        return _diameter(certificate, instance)
+        return _diameter(certificate, instance, centers)
     nearest = _nearest(instance, centers)
     if certificate.problem == "k-center":
         return float(nearest.max())
     if certificate.problem == "k-means" and certificate.metric != "sqeuclidean":
         raise CertificateError("metric: k-means is about squared Euclidean distances.")
-    if certificate.problem not in ("k-median", "k-means", "fair k-median"):
-        raise CertificateError(f"problem: {certificate.problem!r} is unknown.")
     return float(instance.weights @ nearest)
 
 
-def _diameter(certificate: Certificate, instance: Instance) -> float:
+def _diameter(certificate: Certificate, instance: Instance, centers: IntArray) -> float:
     """Return the largest distance inside a cluster of the stored labels, one label per client."""
-    labels = np.asarray(certificate.witness.get("labels"))
-    if labels.shape != (instance.n,) or not np.isin(labels, np.arange(certificate.n_clusters)).all():
-        raise CertificateError(f"witness: 'labels' must give each point one of {certificate.n_clusters} clusters.")
+    listed = certificate.witness.get("labels")
+    if not isinstance(listed, list) or any(type(v) is not int for v in listed) or len(listed) != instance.n:
+        raise CertificateError(f"witness: 'labels' must give each of {instance.n} points a cluster.")
+    labels = np.array(listed)
+    if not np.array_equal(labels[centers], np.arange(certificate.n_clusters)) or labels.max() >= certificate.n_clusters:
+        raise CertificateError(f"witness: 'labels' must be 0..{certificate.n_clusters - 1}, and center j have label j.")
+    if labels.min() < 0:
+        raise CertificateError("witness: 'labels' must not be negative.")
     largest = 0.0
     for label in np.unique(labels):
         members = np.flatnonzero(labels == label)
@@ -250,20 +285,29 @@ def _power(instance: Instance) -> int | None:
         return 1
     if instance.function is None and instance.metric in _SQUARED:
         return 2
-    if max(instance.n, instance.m) > 4 * _CHECKED_UP_TO:
-        return None
     d = instance.between(slice(None), slice(None))
+    square = instance.own and _symmetric(d)
     for i in range(instance.n):
-        through = (d[i] + d).min(axis=1) if not instance.own else d[i]
+        through = d[i] if square else (d[i] + d).min(axis=1)
         if np.any(d[i] > (1 + 2.0**-50) * (through[:, None] + d).min(axis=0)):
             return None
     return 1
+
+
+def _symmetric(d: FloatArray) -> bool:
+    """Return whether a matrix is square and, up to rounding, symmetric with a zero diagonal."""
+    if d.shape[0] != d.shape[1]:
+        return False
+    slack = 1e-12 * d.max(initial=0.0)
+    return bool(np.diagonal(d).max(initial=0.0) <= slack and np.abs(d - d.T).max(initial=0.0) <= slack)
 
 
 def _separation(certificate: Certificate, instance: Instance, rows: IntArray) -> tuple[float, float | None]:
     """Return the bound and the ratio that k + 1 points far apart prove."""
     if not instance.own:
         raise CertificateError(f"data: {certificate.problem} needs a symmetric matrix with zero diagonal.")
+    if instance.function is not None and not _symmetric(instance.between(slice(None), slice(None))):
+        raise CertificateError(f"metric: {certificate.problem} needs a symmetric distance with d(x, x) = 0.")
     if "apart" not in certificate.witness:
         return 0.0, 1.0 if certificate.cost == 0 else None
     points = _centers(certificate, instance, rows, "apart", certificate.n_clusters + 1)
@@ -275,7 +319,8 @@ def _separation(certificate: Certificate, instance: Instance, rows: IntArray) ->
         bound = h * (1 - relative) - absolute
         power = _power(instance) if certificate.guarantee is not None else None
     else:
-        power = _power(instance)
+        claimed = certificate.lower_bound > 0 or certificate.guarantee is not None
+        power = _power(instance) if claimed else None
         bound = 0.0 if power is None else h / 2**power * (1 - relative) - absolute
     if power is None:
         return bound, None
@@ -293,9 +338,10 @@ def _swap_optimal(certificate: Certificate, instance: Instance, rows: IntArray) 
     cost, change = _least_swap_change(instance, centers)
     k = certificate.n_clusters
     relative, absolute = instance.errors(instance.n)
-    if cost == 0:
-        return 0.0, 1.0
-    power = _power(instance) if k > 1 else 1
+    if cost == 0 or certificate.cost == 0:
+        return 0.0, 1.0 if certificate.cost == 0 else None
+    claimed = certificate.lower_bound > 0 or certificate.guarantee is not None
+    power = (_power(instance) if k > 1 else 1) if claimed else None
     if power is None:
         return 0.0, None
     excess = 1.0 if certificate.problem == "k-means" and instance.own else 0.0
@@ -355,5 +401,5 @@ def _check_fairness(certificate: Certificate, instance: Instance, centers: IntAr
         enough[:, -1] = True
         place = np.argmax(enough, axis=1)
         radius = np.take_along_axis(d, order, axis=1)[np.arange(len(d)), place]
-        if np.any(nearest[part] > claimed * radius * (1 + 4 * relative) + 4 * absolute):
+        if not np.all(nearest[part] <= claimed * radius * (1 + 4 * relative) + 4 * absolute):
             raise CertificateError(f"guarantee: some point has no centre within {claimed:.6g} times its fair radius.")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import warnings
 from abc import ABCMeta, abstractmethod
-from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -21,7 +20,7 @@ from sklearn.base import (
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_array, check_random_state, gen_batches
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, check_non_negative, validate_data
 
 from certiclust.certificates import Certificate, data_fingerprint
 from certiclust.estimators._certify import certify
@@ -120,9 +119,6 @@ class CertifiedClusterer(
         if len(clients) == 0:
             raise ValueError("sample_weight is zero for every sample; at least one must be positive.")
         space, sites = self._space(X, weights, clients)
-        if self.n_clusters > space.m:
-            name = "n_samples" if space.own else "the number of candidates"
-            raise ValueError(f"{name}={space.m} should be >= n_clusters={self.n_clusters} (weight 0 does not count).")
         problem = self._problem(space)
         self._check_memory(problem)
         result = solve(
@@ -131,7 +127,7 @@ class CertifiedClusterer(
             Budget(self._iterations(problem), self.time_limit, self.gap_tol),
             random_state=int(check_random_state(self.random_state).randint(2**31)),
             certify=self.certify,
-            callbacks=(_print_progress,) if self.verbose else (),
+            callbacks=(_ProgressPrinter(),) if self.verbose else (),
         )
         self._set_attributes(X, weights, problem, result, sites)
         return self
@@ -182,33 +178,31 @@ class CertifiedClusterer(
     def _space(self, X: FloatArray, weights: FloatArray, clients: IntArray) -> tuple[Space, IntArray | None]:
         """Return the space of the clients, and the rows that its candidates are (None: the user's candidates)."""
         check_metric = getattr(self, "check_metric", None)
+        candidates = self._candidates(X)
         if self._metric() == "precomputed":
-            own = self._is_square(X)
-            distances = X[np.ix_(clients, clients)] if own else X[clients]
+            check_non_negative(X, type(self).__name__)
+            square = symmetrised(X)
+            if square is None and self._square:
+                raise ValueError(_why_not_square(X))
+            self._check_size(len(clients) if square is not None else X.shape[1], square is not None)
+            distances = X[clients] if square is None else square[np.ix_(clients, clients)]
+            own = square is not None
             space = precomputed_space(distances, weights[clients], own=own, check_metric=check_metric)
             return space, clients if own else None
+        self._check_size(len(clients) if candidates is None else len(candidates), candidates is None)
         points = X if len(clients) == len(X) else X[clients]
         metric = Metric.of(self._metric(), points)
-        metric.check(points)
-        candidates = self._candidates(X)
-        if candidates is not None:
-            metric.check(candidates, "candidates")
+        metric.check(points if candidates is None else np.concatenate([points, candidates]))
         space = build_space(points, candidates, metric, weights[clients], check_metric=check_metric, n_jobs=self.n_jobs)
-        if self._square and space.matrix is not None and not _is_dissimilarity(space.matrix):
+        if self._square and space.matrix is not None and symmetrised(space.matrix) is None:
             raise ValueError(f"metric {metric.name!r} must be symmetric with d(x, x) = 0 for {type(self).__name__}.")
         return space, clients if candidates is None else None
 
-    def _is_square(self, X: FloatArray) -> bool:
-        if X.shape[0] == X.shape[1] and _is_dissimilarity(X):
-            return True
-        if not self._square:
-            return False
-        if X.shape[0] != X.shape[1]:
-            raise ValueError(f"a precomputed matrix must be square; got {X.shape[0]} x {X.shape[1]}.")
-        worst = np.abs(X - X.T).max()
-        if worst > 0:
-            raise ValueError(f"a precomputed matrix must be symmetric; entries differ by up to {worst:.6g}.")
-        raise ValueError(f"a precomputed matrix must have a zero diagonal; the largest is {np.diagonal(X).max():.6g}.")
+    def _check_size(self, available: int, own: bool) -> None:
+        if self.n_clusters > available:
+            name = "n_samples" if own else "the number of candidates"
+            remark = " (rows of weight 0 do not count)" if own else ""
+            raise ValueError(f"{name}={available} should be >= n_clusters={self.n_clusters}{remark}.")
 
     def _iterations(self, problem: Problem) -> int | None:
         if self.max_iter != "theorem":
@@ -240,6 +234,7 @@ class CertifiedClusterer(
         self._fitted_metric = problem.space.metric
         self.center_indices_ = centers if sites is None else sites[centers]
         self.medoid_indices_ = self.center_indices_
+        self.__dict__.pop("cluster_centers_", None)
         if problem.space.metric.name != "precomputed":
             self.cluster_centers_ = problem.space.candidates[centers].copy()
         self.labels_ = self._all_labels(X, weights, labels)
@@ -292,16 +287,16 @@ class CertifiedClusterer(
 
     def _validated(self, X: Any) -> FloatArray:
         X = validate_data(self, X, dtype=np.float64, order="C", reset=False)
-        if self._fitted_metric.name != "precomputed":
-            self._fitted_metric.check(X)
-        elif X.size and X.min() < 0:
-            raise ValueError(f"precomputed distances must not be negative; the least is {X.min():.6g}.")
+        if self._fitted_metric.name == "precomputed":
+            check_non_negative(X, type(self).__name__)
+        else:
+            self._fitted_metric.check(np.concatenate([X, self.cluster_centers_]))
         return np.asarray(X, dtype=np.float64)
 
     def _distances(self, X: FloatArray) -> FloatArray:
         if self._fitted_metric.name == "precomputed":
             return X[:, self.center_indices_]
-        return self._fitted_metric.block(X, self.cluster_centers_)
+        return np.ascontiguousarray(self._fitted_metric.block(self.cluster_centers_, X).T)
 
     def _nearest(self, X: FloatArray) -> tuple[NDArray[np.int32], FloatArray]:
         """Return label and distance of each row, in blocks that keep memory small."""
@@ -326,9 +321,26 @@ def validated_candidates(candidates: Any, X: FloatArray, metric: MetricLike) -> 
     return np.asarray(array, dtype=np.float64)
 
 
-def _is_dissimilarity(matrix: FloatArray) -> bool:
-    """Return whether a square matrix is symmetric with a zero diagonal."""
-    return not np.diagonal(matrix).any() and bool(np.array_equal(matrix, matrix.T))
+def symmetrised(matrix: FloatArray) -> FloatArray | None:
+    """Return a square matrix made exactly symmetric with a zero diagonal, or None if it is not so up to rounding."""
+    if matrix.shape[0] != matrix.shape[1]:
+        return None
+    slack = 1e-12 * matrix.max(initial=0.0)
+    if np.diagonal(matrix).max(initial=0.0) > slack or np.abs(matrix - matrix.T).max(initial=0.0) > slack:
+        return None
+    if np.diagonal(matrix).any() or not np.array_equal(matrix, matrix.T):
+        matrix = np.minimum(matrix, matrix.T)
+        np.fill_diagonal(matrix, 0.0)
+    return matrix
+
+
+def _why_not_square(X: FloatArray) -> str:
+    if X.shape[0] != X.shape[1]:
+        return f"a precomputed matrix must be square; got {X.shape[0]} x {X.shape[1]}."
+    worst = np.abs(X - X.T).max()
+    if worst > 1e-12 * X.max():
+        return f"a precomputed matrix must be symmetric; entries differ by up to {worst:.6g}."
+    return f"a precomputed matrix must have a zero diagonal; its largest entry is {np.diagonal(X).max():.6g}."
 
 
 class _ProgressPrinter:
@@ -338,8 +350,6 @@ class _ProgressPrinter:
         self.last = -1.0
 
     def __call__(self, progress: Progress) -> None:
-        if progress.seconds < self.last:
-            self.last = -1.0
         if progress.seconds - self.last >= 1.0:
             self.last = progress.seconds
             print(
@@ -347,6 +357,3 @@ class _ProgressPrinter:
                 f"lower bound {progress.lower:.8g}  population {progress.population}",
                 file=sys.stderr,
             )
-
-
-_print_progress: Callable[[Progress], None] = _ProgressPrinter()

@@ -97,4 +97,5 @@ def _theory(problem: Problem, epsilon: float) -> dict[str, Any]:
     if not isinstance(problem, MaxProblem) and problem.space.matrix is None:
         return {}
     theorem = iteration_bound(problem, epsilon=epsilon)
-    return {"theorem": theorem.name, "ratio": theorem.ratio, "iterations": theorem.iterations}
+    iterations = theorem.iterations if np.isfinite(theorem.iterations) else None
+    return {"theorem": theorem.name, "ratio": theorem.ratio, "iterations": iterations}

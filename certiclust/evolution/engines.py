@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from certiclust.evolution.laws import bitwise_law
+from certiclust.evolution.stopping import NEVER
 from certiclust.problems import KTMMProblem, MaxProblem, Objective, Problem, SumProblem
 
 IntArray = NDArray[np.intp]
@@ -36,13 +37,18 @@ class Limits:
     target : float
         A size-k cost that is good enough.
     until_certified : bool
-        Whether f1 >= 0 at size k is enough (max problems).
+        Whether the theorem's condition is enough: f1 >= 0 at size k, or all critical balls met.
     """
 
-    last: int = 2**60
-    patience: int = 2**60
+    last: int = NEVER
+    patience: int = NEVER
     target: float = -np.inf
     until_certified: bool = False
+
+    @property
+    def endless(self) -> bool:
+        """Whether neither an iteration nor the patience ends the run."""
+        return min(self.last, self.patience) >= NEVER
 
 
 class Engine(ABC):
@@ -95,6 +101,11 @@ class Engine(ABC):
         return int(self._archive.counters[0])
 
     @property
+    def settled(self) -> bool:
+        """Whether no offspring can change P any more (k = |F|)."""
+        return not self._law.relevant[self._archive.slot >= 0].any()
+
+    @property
     def evaluations(self) -> int:
         """Offspring whose objectives were computed over all clients."""
         return int(self._archive.counters[1])
@@ -130,9 +141,6 @@ def _packed(choices: Sequence[tuple[int, Sequence[int]]]) -> tuple[NDArray[np.in
 class SumEngine(Engine):
     """Algorithm 1 for k-median, k-means and fair k-median."""
 
-    #: Above this many (centre, candidate) pairs, swaps known to gain nothing are not remembered.
-    _REMEMBERED = 16_000_000
-
     def __init__(self, problem: SumProblem, seed: int) -> None:
         from certiclust.evolution.kernels.sums import Sums
 
@@ -140,7 +148,6 @@ class SumEngine(Engine):
         balls = int(groups.max()) + 1
         super().__init__(problem, seed, (-balls, -np.inf))
         k, m = problem.k, problem.space.m
-        pairs = (k, m) if k * m <= self._REMEMBERED else (0, 0)
         self._sums = Sums(
             rows=self._rows,
             weights=problem.space.weights,
@@ -148,15 +155,18 @@ class SumEngine(Engine):
             hits=np.zeros((k + 2, balls), dtype=np.int64),
             archive=self._archive,
             tables=self._tables,
-            tested=np.full(pairs, -1, dtype=np.int32),
+            loss=np.zeros(m),
+            judged=np.full(m + 1, -1, dtype=np.int64),
+            scratch=np.zeros(m),
             buffers=np.empty((2, problem.space.n)),
         )
 
     def advance(self, limits: Limits) -> None:
-        """Run one block; for the sum problems the theorem's condition is not one that the search itself can see."""
+        """Run one block."""
         from certiclust.evolution.kernels.sums import advance
 
-        advance(self._sums, self._law, self._state, self._work, limits.last, limits.patience, limits.target)
+        ends = limits.last, limits.patience, limits.target, limits.until_certified
+        advance(self._sums, self._law, self._state, self._work, *ends)
 
     def replay(self, choices: Sequence[tuple[int, Sequence[int]]]) -> None:
         """Run one iteration per given choice."""
@@ -176,8 +186,9 @@ class SumEngine(Engine):
 
     @property
     def upper(self) -> float:
-        """Cost of P's size-k member."""
-        return np.inf if self._best is None else -self._best.f1[1]
+        """Cost of P's size-k member, infinite while it misses a critical ball."""
+        best = self._best
+        return -best.f1[1] if best is not None and best.f1[0] == 0 else np.inf
 
     @property
     def lower(self) -> float:
@@ -244,11 +255,15 @@ class MaxEngine(Engine):
 
     @property
     def lower(self) -> float:
-        """The bound that h gives: h for k-tMM without any condition, for k-center h/2 in a metric, h/4 squared."""
+        """The bound that h gives: h for k-tMM without any condition, for k-center h/2 in a metric, h/4 squared.
+
+        Rounded down by far more than it can err; `separation_bound` has the exact margin.
+        """
+        h = max(0.0, self.h) * (1 - 1e-9)
         if isinstance(self.problem, KTMMProblem):
-            return max(0.0, self.h)
+            return h
         power = self.problem.space.power
-        return 0.0 if power is None else max(0.0, self.h) / 2**power
+        return 0.0 if power is None else h / 2**power
 
     @property
     def certified(self) -> bool:

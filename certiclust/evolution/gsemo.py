@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 
 from certiclust.evolution.engines import Engine, Limits, MaxEngine, Member, engine_for
 from certiclust.evolution.interrupt import catch_interrupt
-from certiclust.evolution.stopping import Certified, Criterion, MaxIterations, NoImprovement, Progress
+from certiclust.evolution.stopping import Certified, Criterion, MaxIterations, NoImprovement, Progress, Target
 from certiclust.problems import MaxProblem, Objective, Problem
 
 IntArray = NDArray[np.intp]
@@ -172,13 +172,14 @@ def gsemo(
     >>> run.cost
     3.0
     """
+    if stop is None:
+        stop = default_stop(problem) if max_iter is None else Criterion()
     if max_iter is not None:
-        stop = MaxIterations(max_iter) if stop is None else stop | MaxIterations(max_iter)
-    elif stop is None:
-        stop = default_stop(problem)
+        stop = stop | MaxIterations(max_iter)
+    stop = stop | Target(target)
     engine = engine_for(problem, int(check_random_state(random_state).randint(2**31)))
     callbacks = tuple(callbacks)
-    limits = Limits(stop.last, stop.patience, target, stop.until_certified)
+    limits = Limits(stop.last, stop.patience, stop.target, stop.until_certified)
     history: list[tuple[float, int, float, float]] = []
     start = perf_counter()
     with catch_interrupt() as interrupted:
@@ -187,7 +188,7 @@ def gsemo(
             _record(history, progress)
             for callback in callbacks:
                 callback(progress)
-            if interrupted() or progress.upper <= target or stop(progress):
+            if interrupted() or stop(progress) or (limits.endless and engine.settled):
                 break
             engine.advance(limits)
         return _result(engine, history, interrupted())

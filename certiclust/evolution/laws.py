@@ -17,6 +17,8 @@ from scipy.stats import binom
 
 #: Pairs (a, b) rarer than this are left out: a 53-bit uniform draw cannot reach them.
 _NEGLIGIBLE = 1e-25
+#: Binomial counts with mean at most 1 exceed this with a probability below _NEGLIGIBLE.
+_MOST = 24
 
 
 class FlipLaw(NamedTuple):
@@ -48,32 +50,22 @@ def bitwise_law(m: int, k: int, *, pure_removals: bool) -> FlipLaw:
     pure_removals : bool
         Whether offspring that only lose centres can change P: yes for k-center and k-tMM, no for the sum problems.
     """
-    relevant = np.zeros(k + 1)
-    laws: list[tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]] = []
-    for s in range(k + 1):
-        lost = _pmf(s, 1.0 / m)
-        gained = _pmf(m - s, 1.0 / m)
-        a, b = np.meshgrid(np.arange(lost.size), np.arange(gained.size), indexing="ij")
-        joint = np.outer(lost, gained)
-        keep = (a + b >= 1) & (s - a + b <= k) & (joint > _NEGLIGIBLE)
-        if not pure_removals:
-            keep &= b >= 1
-        order = np.argsort(-joint[keep], kind="stable")
-        relevant[s] = joint[keep].sum()
-        laws.append((joint[keep][order], a[keep][order], b[keep][order]))
-    width = max(1, max(p.size for p, _, _ in laws))
-    cumulative = np.ones((k + 1, width))
-    removals = np.zeros((k + 1, width), dtype=np.int64)
-    additions = np.zeros((k + 1, width), dtype=np.int64)
-    for s, (p, a, b) in enumerate(laws):
-        if p.size:
-            cumulative[s, : p.size] = np.cumsum(p) / p.sum()
-            cumulative[s, p.size - 1 :] = 1.0
-            removals[s, : p.size], additions[s, : p.size] = a, b
-    return FlipLaw(relevant, cumulative, removals, additions)
-
-
-def _pmf(trials: int, probability: float) -> NDArray[np.float64]:
-    """Return the binomial probabilities of 0, 1, ... as far as they are not negligible."""
-    p = binom.pmf(np.arange(min(trials, 64) + 1), trials, probability)
-    return np.asarray(p[: int(np.flatnonzero(p > _NEGLIGIBLE)[-1]) + 1], dtype=np.float64)
+    sizes = np.arange(k + 1)[:, None]
+    most = min(m, _MOST)
+    lost = np.asarray(binom.pmf(np.arange(min(k, most) + 1), sizes, 1.0 / m))
+    gained = np.asarray(binom.pmf(np.arange(min(m, most) + 1), m - sizes, 1.0 / m))
+    a, b = np.meshgrid(np.arange(lost.shape[1]), np.arange(gained.shape[1]), indexing="ij")
+    a, b = a.ravel(), b.ravel()
+    joint = (lost[:, :, None] * gained[:, None, :]).reshape(k + 1, -1)
+    possible = (a + b >= 1) & (sizes - a + b <= k) & (pure_removals | (b >= 1))
+    joint = np.where(possible, joint, 0.0)
+    relevant = joint.sum(axis=1)
+    order = np.argsort(-joint, axis=1, kind="stable")
+    joint = np.take_along_axis(joint, order, axis=1)
+    width = max(1, int((joint > _NEGLIGIBLE).sum(axis=1).max()))
+    order, joint = order[:, :width], joint[:, :width]
+    with np.errstate(invalid="ignore"):
+        cumulative = np.cumsum(joint, axis=1) / joint.sum(axis=1, keepdims=True)
+    last = np.maximum(1, (joint > _NEGLIGIBLE).sum(axis=1)) - 1
+    cumulative[np.arange(width) >= last[:, None]] = 1.0  # so that rounding never runs past the last pair
+    return FlipLaw(relevant, np.ascontiguousarray(cumulative), a[order].astype(np.int64), b[order].astype(np.int64))

@@ -25,7 +25,7 @@ class Progress:
     iteration : int
         Iterations so far, counted as in the paper.
     upper, lower : float
-        Best cost at size k (infinite while there is none) and the lower bound known so far.
+        Best cost of a feasible size-k solution (infinite while there is none) and the lower bound known so far.
     improved : int
         Iteration at which `upper` last fell.
     population : int
@@ -50,18 +50,22 @@ class Criterion:
     ----------
     last, patience : int
         Iteration not to be passed, and iterations without progress after which to stop.
+    target : float
+        A feasible size-k cost that is good enough.
     until_certified : bool
         Whether the theorem's condition ends the run.
     """
 
     last: int = NEVER
     patience: int = NEVER
+    target: float = -inf
     until_certified: bool = False
 
     def __call__(self, progress: Progress) -> bool:
         """Return whether to stop now."""
         waited = progress.iteration - progress.improved if progress.upper < inf else 0
         enough = self.until_certified and progress.certified
+        enough |= progress.upper < inf and progress.upper <= self.target
         return enough or progress.iteration >= self.last or waited >= self.patience
 
     def __or__(self, other: Criterion) -> Criterion:
@@ -76,6 +80,7 @@ class AnyOf(Criterion):
         self.criteria = criteria
         self.last = min((c.last for c in criteria), default=NEVER)
         self.patience = min((c.patience for c in criteria), default=NEVER)
+        self.target = max((c.target for c in criteria), default=-inf)
         self.until_certified = any(c.until_certified for c in criteria)
 
     def __call__(self, progress: Progress) -> bool:
@@ -115,18 +120,14 @@ class TimeLimit(Criterion):
 
 
 class Target(Criterion):
-    """Stop as soon as a size-k solution costs at most `cost`."""
+    """Stop as soon as a feasible size-k solution costs at most `cost`."""
 
     def __init__(self, cost: float) -> None:
-        self.cost = cost
-
-    def __call__(self, progress: Progress) -> bool:
-        """Return whether the target is reached."""
-        return progress.upper <= self.cost
+        self.target = cost
 
 
 class GapClosed(Criterion):
-    """Stop as soon as upper / lower - 1 is at most `tolerance`."""
+    """Stop when upper / lower - 1 is at most `tolerance`, at the end of the block in which it is."""
 
     def __init__(self, tolerance: float) -> None:
         self.tolerance = tolerance

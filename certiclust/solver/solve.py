@@ -157,7 +157,8 @@ def _bound(problem: Problem, centers: IntArray, run: Run, should_stop: Callable[
 
 def _extended(run: Run, seconds: float, cost: float, bound: Bound | None) -> NDArray[np.void]:
     """Return the history of the evolution with a last row for what polish and bound added."""
-    lower = bound.value if bound is not None else 0.0
+    known = float(run.history["lower"][-1]) if len(run.history) else 0.0
+    lower = max(known, bound.value) if bound is not None else known
     last = np.array([(seconds, run.n_iter, min(cost, run.cost if run.cost < inf else cost), lower)], dtype=HISTORY)
     return np.concatenate([run.history, last])
 

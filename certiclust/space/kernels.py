@@ -13,6 +13,7 @@ from numba.extending import overload
 from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
 
 
 class MatrixRows(NamedTuple):
@@ -46,6 +47,12 @@ def distance(rows: Rows, j: int, i: int) -> float:
     return read_distance(rows, j, i)
 
 
+def some(rows: Rows, j: int, clients: IntArray, count: int, out: FloatArray) -> None:
+    """Write the distances of the first `count` of some clients to candidate `j`."""
+    for t in range(count):
+        out[t] = read_distance(rows, j, clients[t])
+
+
 # The kernels are compiled for one kind of rows at a time: with a matrix, nothing of the on-the-fly code is compiled.
 @overload(row, strict=False)
 def _row(rows: Any, j: Any, out: Any) -> Any:
@@ -59,6 +66,24 @@ def _distance(rows: Any, j: Any, i: Any) -> Any:
     if rows.instance_class is MatrixRows:
         return lambda rows, j, i: rows.matrix[j, i]
     return _computed_distance
+
+
+@overload(some, strict=False)
+def _some(rows: Any, j: Any, clients: Any, count: Any, out: Any) -> Any:
+    if rows.instance_class is MatrixRows:
+        return _held_some
+    return _computed_some
+
+
+def _held_some(rows: MatrixRows, j: int, clients: IntArray, count: int, out: FloatArray) -> None:
+    held = rows.matrix[j]
+    for t in range(count):
+        out[t] = held[clients[t]]
+
+
+def _computed_some(rows: PointRows, j: int, clients: IntArray, count: int, out: FloatArray) -> None:
+    for t in range(count):
+        out[t] = distance(rows, j, clients[t])
 
 
 def _computed_row(rows: PointRows, j: int, out: FloatArray) -> FloatArray:

@@ -7,6 +7,7 @@ fair radius of zero hangs on that.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
+from sklearn.exceptions import DataConversionWarning
 
 FloatArray = NDArray[np.float64]
 MetricLike = str | Callable[[Any, Any], float]
@@ -67,7 +69,7 @@ class Metric:
     def of(metric: MetricLike, X: FloatArray | None = None) -> Metric:
         """Return the distance called `metric`, with its parameters taken from the rows `X`."""
         if callable(metric):
-            return Metric(getattr(metric, "__qualname__", type(metric).__name__), None, metric)
+            return Metric(f"callable {getattr(metric, '__qualname__', type(metric).__name__)}", None, metric)
         if metric == "precomputed":
             return Metric(metric, None)
         name = _ALIASES.get(metric, metric)
@@ -93,15 +95,22 @@ class Metric:
                     f"the values of {what} spread over {np.ptp(X, axis=0).max():.3g}, and the squared distances "
                     "overflow float64 (limit about 1e154 per column); scale the data first."
                 )
+        if self.name in _BOOLEAN and not np.isin(X, (0.0, 1.0)).all():
+            message = f"{what} was converted to boolean for metric {self.name!r}: every value but 0 became True."
+            warnings.warn(message, DataConversionWarning, stacklevel=2)
         if self.name in ("cosine", "correlation"):
-            centred = X - X.mean(axis=1, keepdims=True) if self.name == "correlation" else X
-            flat = np.flatnonzero(~np.any(centred, axis=1))
+            flat = np.flatnonzero(np.ptp(X, axis=1) == 0 if self.name == "correlation" else ~np.any(X, axis=1))
             if flat.size:
                 kind = "zero" if self.name == "cosine" else "constant"
                 raise ValueError(f"{self.name} distance is undefined for row {flat[0]} of {what}, which is {kind}.")
 
     def prepare(self, X: FloatArray) -> FloatArray:
-        """Map rows to the form in which the distance is a plain difference (unit vectors for cosine)."""
+        """Map rows to the form in which the distance is a plain difference, such as unit vectors for cosine."""
+        if self.name == "mahalanobis":
+            return (X - self.params["mean"]) @ self.params["factor"]
+        if self.name == "haversine":
+            lat, lon = X[:, 0], X[:, 1]
+            return np.column_stack([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)])
         if self.name == "correlation":
             X = X - X.mean(axis=1, keepdims=True)
         if self.name in ("cosine", "correlation"):
@@ -109,20 +118,21 @@ class Metric:
             return np.asarray(scaled / np.linalg.norm(scaled, axis=1, keepdims=True), dtype=np.float64)
         return X
 
-    def block(self, A: FloatArray, B: FloatArray) -> FloatArray:
-        """Return the ``(len(A), len(B))`` distances between the rows of `A` and of `B`."""
+    def block(self, sites: FloatArray, clients: FloatArray) -> FloatArray:
+        """Return the ``(len(sites), len(clients))`` distances; a callable gets the client first, then the site."""
         if self.function is not None:
-            return np.asarray(cdist(A, B, self.function), dtype=np.float64)
+            return np.asarray(cdist(clients, sites, self.function).T, dtype=np.float64)
+        A, B = self.prepare(sites), self.prepare(clients)
         if self.name in ("cosine", "correlation"):
-            return np.asarray(0.5 * cdist(self.prepare(A), self.prepare(B), "sqeuclidean"), dtype=np.float64)
+            return np.asarray(0.5 * cdist(A, B, "sqeuclidean"), dtype=np.float64)
         if self.name == "haversine":
-            from sklearn.metrics.pairwise import haversine_distances
-
-            return np.asarray(haversine_distances(A, B), dtype=np.float64)
+            # The angle between unit vectors, right at both ends; arcsin loses half the digits near the antipode.
+            return np.asarray(2 * np.arctan2(cdist(A, B), cdist(A, -B)), dtype=np.float64)
         if self.name in _BOOLEAN:
             A, B = A.astype(bool), B.astype(bool)
-        name: Any = "cityblock" if self.name == "manhattan" else self.name
-        return np.asarray(cdist(A, B, name, **self.params), dtype=np.float64)
+        names: dict[str, Any] = {"manhattan": "cityblock", "mahalanobis": "euclidean"}
+        params: dict[str, Any] = self.params if self.name == "seuclidean" else {}
+        return np.asarray(cdist(A, B, names.get(self.name, self.name), **params), dtype=np.float64)
 
 
 def _learn(name: str, X: FloatArray) -> dict[str, FloatArray]:
@@ -139,4 +149,5 @@ def _learn(name: str, X: FloatArray) -> dict[str, FloatArray]:
     covariance = np.asarray(np.atleast_2d(np.cov(X, rowvar=False)), dtype=np.float64)
     if np.linalg.matrix_rank(covariance) < X.shape[1]:
         raise ValueError(f"mahalanobis needs a covariance of full rank {X.shape[1]}; that of X is singular.")
-    return {"VI": np.asarray(np.linalg.inv(covariance), dtype=np.float64)}
+    # With VI = F F', the distance is the Euclidean one between rows times F: a metric whatever the conditioning.
+    return {"mean": X.mean(axis=0), "factor": np.linalg.cholesky(np.linalg.inv(covariance))}

@@ -168,7 +168,6 @@ def precomputed_space(
     distances: FloatArray, weights: FloatArray, *, own: bool, check_metric: bool | None = None
 ) -> Space:
     """Return the space of a given ``(n, m)`` clients x sites matrix; `own` says that sites are the clients."""
-    _check_distances(distances, "precomputed")
     matrix = np.ascontiguousarray(distances.T)
     n, m = distances.shape
     power = _measured_power(matrix, own) if _wanted(check_metric, n, m) else None

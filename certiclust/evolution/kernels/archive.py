@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from certiclust.space.kernels import Rows, distance, row
+from certiclust.space.kernels import Rows, distance, row, some
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -155,40 +155,60 @@ def offspring(archive: Archive, z: int, s: int, removed: IntArray, added: IntArr
 
 
 @njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def merge(
+    c: int,
+    d: FloatArray,
+    clients: IntArray,
+    near: NDArray[np.int32],
+    d1: FloatArray,
+    second: NDArray[np.int32],
+    d2: FloatArray,
+) -> None:
+    """Let centre `c`, at distances `d` from some clients, be among their two nearest where it is."""
+    for t in range(clients.size):
+        i, v = clients[t], d[t]
+        if v < d1[i] or (v == d1[i] and c < near[i]):
+            d2[i] = d1[i]
+            second[i] = near[i]
+            d1[i] = v
+            near[i] = c
+        elif v < d2[i] or (v == d2[i] and c < second[i]):
+            d2[i] = v
+            second[i] = c
+
+
+@njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def fill_tables(
     rows: Rows, tables: Tables, parent: int, slot: int, members: IntArray, removed: IntArray, added: IntArray
 ) -> None:
-    """Compute the tables of `slot`, from those of its parent where nothing was removed.
+    """Compute the tables of `slot` from those of its parent; `members` lists the kept centres first, then `added`.
 
-    Ties go to the lower index, so that the tables depend on the set alone and not on the way it was reached.
+    Only clients that lost their nearest or second-nearest centre look at all kept centres again. Ties go to the lower
+    index, so that the tables depend on the set alone and not on the way it was reached.
     """
     near, d1, second, d2 = tables.near[slot], tables.d1[slot], tables.second[slot], tables.d2[slot]
-    buffer = np.empty(near.size)
-    if removed.size == 0:
-        for i in range(near.size):  # loops: numba compiles an array assignment, with its error text, for two seconds
-            near[i] = tables.near[parent, i]
-            d1[i] = tables.d1[parent, i]
-            second[i] = tables.second[parent, i]
-            d2[i] = tables.d2[parent, i]
-        todo = added
-    else:
-        near[:] = -1
-        second[:] = -1
-        d1[:] = np.inf
-        d2[:] = np.inf
-        todo = members
-    for c in todo:
-        d = row(rows, c, buffer)
-        for i in range(near.size):
-            v = d[i]
-            if v < d1[i] or (v == d1[i] and c < near[i]):
-                d2[i] = d1[i]
-                second[i] = near[i]
-                d1[i] = v
-                near[i] = c
-            elif v < d2[i] or (v == d2[i] and c < second[i]):
-                d2[i] = v
-                second[i] = c
+    n = near.size
+    buffer = np.empty(n)
+    lost = np.empty(n if removed.size else 0, dtype=np.int64)
+    count = 0
+    for i in range(n):  # a loop: numba compiles an array assignment, with its error text, for two seconds
+        near[i] = tables.near[parent, i]
+        d1[i] = tables.d1[parent, i]
+        second[i] = tables.second[parent, i]
+        d2[i] = tables.d2[parent, i]
+        gone = False
+        for t in range(removed.size):
+            gone |= near[i] == removed[t] or second[i] == removed[t]
+        if gone:
+            near[i] = second[i] = -1
+            d1[i] = d2[i] = np.inf
+            lost[count] = i
+            count += 1
+    for c in added:
+        merge(c, row(rows, c, buffer), np.arange(n), near, d1, second, d2)
+    for c in members[: members.size - added.size]:
+        some(rows, c, lost, count, buffer)
+        merge(c, buffer, lost[:count], near, d1, second, d2)
 
 
 @njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)

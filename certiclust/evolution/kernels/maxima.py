@@ -29,6 +29,7 @@ from certiclust.evolution.kernels.archive import (
 from certiclust.evolution.kernels.choice import choose_flips, choose_parent, ranked_parent, relevant_probability
 from certiclust.evolution.kernels.rng import State, skipped
 from certiclust.evolution.laws import FlipLaw
+from certiclust.evolution.stopping import NEVER
 from certiclust.space.kernels import Rows, distance, row
 
 FloatArray = NDArray[np.float64]
@@ -305,6 +306,8 @@ def advance(
     mean, count = relevant_probability(archive, law)
     for _ in range(work):
         end = ending(counters, maxima.records[COST] < np.inf, last, patience)
+        if mean == 0.0 and end >= NEVER:
+            break
         wait = end if mean == 0.0 else skipped(state, mean)
         wait = min(wait, end - counters[ITERATIONS])
         archive.sizes[0] += count * float(wait)

@@ -26,6 +26,7 @@ from certiclust.evolution.kernels.archive import (
 from certiclust.evolution.kernels.choice import choose_flips, choose_parent, ranked_parent, relevant_probability
 from certiclust.evolution.kernels.rng import State, skipped
 from certiclust.evolution.laws import FlipLaw
+from certiclust.evolution.stopping import NEVER
 from certiclust.space.kernels import Rows, row
 
 FloatArray = NDArray[np.float64]
@@ -36,8 +37,9 @@ class Sums(NamedTuple):
     """A sum problem and P.
 
     `groups` says which critical ball a candidate lies in (-1: none) and `hits` counts the centres per ball and slot.
-    ``tested[c, j]`` is the version of P at which the size-k member was seen to gain nothing by swapping its c-th
-    centre for j: until P changes, that offspring stays dominated and needs no second evaluation.
+    Swaps of the size-k member are judged once per version v of P: ``judged[j]`` is 4v + 1 if candidate j was met, 4v + 2
+    if some swap for it may improve, 4v + 3 if none can. `loss` is what the removal of each centre costs, valid for the
+    version in ``judged[m]``.
     """
 
     rows: Rows
@@ -46,7 +48,9 @@ class Sums(NamedTuple):
     hits: IntArray
     archive: Archive
     tables: Tables
-    tested: NDArray[np.int32]
+    loss: FloatArray
+    judged: IntArray
+    scratch: FloatArray
     buffers: FloatArray
 
 
@@ -142,36 +146,66 @@ def violations_after(sums: Sums, z: int, removed: IntArray, added: IntArray) -> 
 
 
 @njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def least_change(sums: Sums, z: int, d: FloatArray) -> float:
+    """Return the least change of the cost over all swaps of the size-k member for the candidate at distances `d`.
+
+    One pass for all k swaps, as FasterPAM evaluates them; the sums are not those of `total`, so the value is used
+    only where it is clear of rounding.
+    """
+    near, d1, d2 = sums.tables.near[z], sums.tables.d1[z], sums.tables.d2[z]
+    w, loss, delta = sums.weights, sums.loss, sums.scratch
+    k = sums.archive.slot.size - 1
+    version = sums.archive.counters[VERSION]
+    if sums.judged[-1] != version:
+        sums.judged[-1] = version
+        for t in range(k):
+            loss[sums.archive.members[z, t]] = 0.0
+        for i in range(w.size):
+            loss[near[i]] += w[i] * (d2[i] - d1[i])
+    gained = 0.0
+    for i in range(w.size):
+        if d[i] < d1[i]:
+            gained += w[i] * (d[i] - d1[i])
+            delta[near[i]] += w[i] * (d1[i] - d2[i])
+        elif d[i] < d2[i]:
+            delta[near[i]] += w[i] * (d[i] - d2[i])
+    least = np.inf
+    for t in range(k):
+        c = sums.archive.members[z, t]
+        least = min(least, loss[c] + delta[c])
+        delta[c] = 0.0
+    return least + gained
+
+
+@njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def rejects_swap(sums: Sums, out: int, new: int) -> bool:
     """Return whether the size-k member strictly dominates itself with centre `out` swapped for `new`.
 
-    Once P has settled nearly all relevant offspring are such swaps, and nearly all are rejected: one function, no
-    further calls but the pass over the clients. A rejected swap is remembered until P changes.
+    Once P has settled, nearly all relevant offspring are such swaps, and nearly all are rejected. A candidate that is
+    met a second time while P stays the same is looked at with all centres at once; if no swap for it can help, that
+    is remembered until P changes.
     """
     k = sums.archive.slot.size - 1
     z = sums.archive.slot[k]
-    t = 0
-    while sums.archive.members[z, t] != out:
-        t += 1
-    version = sums.archive.counters[VERSION]
-    if sums.tested.size > 0 and sums.tested[t, new] == version:
-        return True
+    version = 4 * sums.archive.counters[VERSION]
     lost, won = sums.groups[out], sums.groups[new]
     missed = 0
     if lost != won:
         missed = int(lost >= 0 and sums.hits[z, lost] == 1) - int(won >= 0 and sums.hits[z, won] == 0)
-    if missed < 0:
-        return False
-    if missed == 0:
-        d = row(sums.rows, new, sums.buffers[1])
-        tables = sums.tables
-        cost = swap_total(tables.near[z], tables.d1[z], tables.d2[z], out, d, sums.weights)
-        sums.archive.counters[EVALUATIONS] += 1
-        if -cost >= sums.archive.value[z]:
-            return False
-    if sums.tested.size > 0:
-        sums.tested[t, new] = version
-    return True
+    if missed != 0:
+        return missed > 0
+    cost = -sums.archive.value[z]
+    d = row(sums.rows, new, sums.buffers[1])
+    if sums.judged[new] == version + 1 and k > 1:
+        clear = least_change(sums, z, d) > 2.0**-48 * (d.size + 16) * cost
+        sums.judged[new] = version + (3 if clear else 2)
+        if clear:
+            return True
+    elif sums.judged[new] < version:
+        sums.judged[new] = version + 1
+    tables = sums.tables
+    sums.archive.counters[EVALUATIONS] += 1
+    return swap_total(tables.near[z], tables.d1[z], tables.d2[z], out, d, sums.weights) > cost
 
 
 @njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
@@ -216,18 +250,23 @@ def step(sums: Sums, s: int, removed: IntArray, added: IntArray) -> bool:
 
 
 @njit(cache=True)
-def advance(sums: Sums, law: FlipLaw, state: State, work: int, last: int, patience: int, target: float) -> None:
+def advance(
+    sums: Sums, law: FlipLaw, state: State, work: int, last: int, patience: int, target: float, certified: bool
+) -> None:
     """Run Algorithm 1 for `work` relevant offspring, or to iteration `last`, or `patience` iterations without progress.
 
-    Ends in the very iteration in which a feasible size-k solution costs at most `target`.
+    Ends in the very iteration in which a feasible size-k solution costs at most `target` or, with `certified`, exists.
     """
     archive = sums.archive
     counters = archive.counters
     k = archive.slot.size - 1
     removed, added = np.empty(k + 1, dtype=np.int64), np.empty(k + 1, dtype=np.int64)
     mean, count = relevant_probability(archive, law)
-    end = ending(counters, archive.slot[k] >= 0, last, patience)
+    z = archive.slot[k]
+    end = ending(counters, z >= 0 and archive.violations[z] == 0, last, patience)
     for _ in range(work):
+        if mean == 0.0 and end >= NEVER:
+            break
         wait = end if mean == 0.0 else skipped(state, mean)
         wait = min(wait, end - counters[ITERATIONS])
         archive.sizes[0] += count * float(wait)
@@ -238,13 +277,18 @@ def advance(sums: Sums, law: FlipLaw, state: State, work: int, last: int, patien
         archive.sizes[0] += count
         s = choose_parent(archive, law, mean, count, state)
         a, b = choose_flips(archive, law, s, state, removed, added)
-        if s == k and a == 1 and b == 1 and rejects_swap(sums, removed[0], added[0]):
-            continue
+        if s == k and a == 1 and b == 1:
+            group = sums.groups[added[0]]
+            if sums.judged[added[0]] == 4 * counters[VERSION] + 3 and (group < 0 or sums.hits[z, group] > 0):
+                continue
+            if rejects_swap(sums, removed[0], added[0]):
+                continue
         if step(sums, s, removed[:a], added[:b]):
             mean, count = relevant_probability(archive, law)
             z = archive.slot[k]
-            end = ending(counters, z >= 0, last, patience)
-            if z >= 0 and archive.violations[z] == 0 and -archive.value[z] <= target:
+            feasible = z >= 0 and archive.violations[z] == 0
+            end = ending(counters, feasible, last, patience)
+            if feasible and (certified or -archive.value[z] <= target):
                 break
 
 

@@ -55,7 +55,8 @@ def removal_losses(weights: FloatArray, solution: Solution, losses: FloatArray) 
     cost = 0.0
     for i in range(weights.size):
         cost += weights[i] * solution.d1[i]
-        losses[solution.near[i]] += weights[i] * (solution.d2[i] - solution.d1[i])
+        if losses.size > 1:  # the only centre has no second: `swap_deltas` compares whole sums then
+            losses[solution.near[i]] += weights[i] * (solution.d2[i] - solution.d1[i])
     return cost
 
 
@@ -66,9 +67,10 @@ def swap_deltas(d: FloatArray, weights: FloatArray, solution: Solution, losses: 
     gained = 0.0
     deltas[:] = 0.0
     for i in range(d.size):
-        if d[i] < d1[i]:
+        if deltas.size == 1 or d[i] < d1[i]:
             gained += weights[i] * (d[i] - d1[i])
-            deltas[near[i]] += weights[i] * (d1[i] - d2[i])
+            if deltas.size > 1:
+                deltas[near[i]] += weights[i] * (d1[i] - d2[i])
         elif d[i] < d2[i]:
             deltas[near[i]] += weights[i] * (d[i] - d2[i])
     for t in range(deltas.size):
