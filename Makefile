@@ -7,7 +7,9 @@ BIN := .venv/bin
 demo: .venv/core
 	$(BIN)/certiclust demo
 
+# numba's cache does not notice a change in a kernel that another file's kernel calls, so it starts empty here.
 test: .venv/test
+	find certiclust -name '*.nb[ci]' -delete
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy

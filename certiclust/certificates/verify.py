@@ -209,9 +209,9 @@ def _cdist(
         return np.asarray(cdist(units[0], units[1], "sqeuclidean") / 2)
     if metric == "haversine":
         # By the chord between points on the sphere: right for near and for opposite ones.
-        spots = [
-            np.stack([np.cos(v[:, 0]) * f(v[:, 1]) for f in (np.cos, np.sin)] + [np.sin(v[:, 0])], 1) for v in (A, B)
-        ]
+        spots = []
+        for lat, lon in (A.T, B.T):
+            spots.append(np.stack([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)], axis=1))
         return np.asarray(2 * np.arctan2(cdist(spots[0], spots[1]), cdist(spots[0], -spots[1])))
     if metric in _BOOLEAN:
         A, B = A.astype(bool), B.astype(bool)
@@ -224,7 +224,7 @@ def _centers(certificate: Certificate, instance: Instance, rows: IntArray, key: 
     count = count or certificate.n_clusters
     values = certificate.witness.get(key)
     proper = isinstance(values, list) and all(type(v) is int and 0 <= v < 2**53 for v in values)
-    if not proper or len(values) != count or len(set(values)) != count:
+    if values is None or not proper or len(values) != count or len(set(values)) != count:
         raise CertificateError(f"witness: {key!r} must list {count} distinct indices.")
     indices = np.array(values, dtype=np.intp)
     if not instance.own:
@@ -335,7 +335,7 @@ def _swap_optimal(certificate: Certificate, instance: Instance, rows: IntArray) 
     if "swap_optimal" not in certificate.witness:
         return 0.0, 1.0 if certificate.cost == 0 else None
     centers = _centers(certificate, instance, rows, "swap_optimal")
-    cost, change = _least_swap_change(instance, centers)
+    cost, change, scale = _least_swap_change(instance, centers)
     k = certificate.n_clusters
     relative, absolute = instance.errors(instance.n)
     if cost == 0 or certificate.cost == 0:
@@ -345,7 +345,7 @@ def _swap_optimal(certificate: Certificate, instance: Instance, rows: IntArray) 
     if power is None:
         return 0.0, None
     excess = 1.0 if certificate.problem == "k-means" and instance.own else 0.0
-    tau = max(0.0, -change) / cost + relative
+    tau = max(0.0, -change) / cost + relative * (1 + scale / cost)
     left = 1 - k * tau
     if left <= 0:
         return 0.0, None
@@ -363,8 +363,11 @@ def _swap_optimal(certificate: Certificate, instance: Instance, rows: IntArray) 
     return bound, own if certificate.problem != "fair k-median" else None
 
 
-def _least_swap_change(instance: Instance, centers: IntArray) -> tuple[float, float]:
-    """Return the cost of `centers` and its least change by one swap: k x m sums, filled block by block."""
+def _least_swap_change(instance: Instance, centers: IntArray) -> tuple[float, float, float]:
+    """Return the cost of `centers`, its least change by one swap, and the size of the numbers that it is a sum of.
+
+    k x m sums, filled block by block.
+    """
     k, w = len(centers), instance.weights
     to_centers = np.concatenate([d[:, centers] for _, d in instance.blocks()])
     order = np.argsort(to_centers, axis=1, kind="stable")
@@ -382,7 +385,8 @@ def _least_swap_change(instance: Instance, centers: IntArray) -> tuple[float, fl
             swapped[t] += (w[part][mine, None] * (without[mine] - kept[mine])).sum(axis=0)
     swapped[:, centers] = np.inf
     cost = float(w @ first)
-    return cost, float(swapped.min()) - cost if instance.m > k else np.inf
+    scale = float(w @ second) if k > 1 else cost
+    return cost, float(swapped.min()) - cost if instance.m > k else np.inf, scale
 
 
 # ------------------------------------------------------------------------------------------------------- fairness

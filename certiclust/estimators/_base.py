@@ -154,9 +154,8 @@ class CertifiedClusterer(
         check_is_fitted(self)
         X = self._validated(X)
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        counted = weights > 0
         labels, distances = self._nearest(X)
-        return -self._cost(labels[counted], distances[counted], weights[counted], X[counted])
+        return -self._cost(labels, distances, weights, X)
 
     @property
     def _n_features_out(self) -> int:

@@ -118,4 +118,4 @@ class KCenter(CertifiedClusterer):
         return KCenterProblem(space, self.n_clusters)
 
     def _cost(self, labels: NDArray[np.int32], distances: FloatArray, weights: FloatArray, X: FloatArray) -> float:
-        return float(distances.max(initial=0.0))
+        return float(distances[weights > 0].max(initial=0.0))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from certiclust.estimators._base import CertifiedClusterer, FloatArray, IntArray
+from certiclust.estimators._base import CertifiedClusterer, FloatArray, IntArray, symmetrised
 from certiclust.problems import KTMMProblem, Problem
 from certiclust.solver import Result
 from certiclust.space import Space
@@ -131,13 +131,19 @@ class KTMM(CertifiedClusterer):
         return np.asarray(central, dtype=np.intp)[order], place[labels]
 
     def _cost(self, labels: NDArray[np.int32], distances: FloatArray, weights: FloatArray, X: FloatArray) -> float:
-        if self.metric == "precomputed":
-            raise ValueError("score needs distances between the new rows, which metric='precomputed' does not have.")
+        between = symmetrised(X) if self.metric == "precomputed" else None
+        if self.metric == "precomputed" and between is None:
+            raise ValueError(
+                "score needs the distances between the rows: for metric='precomputed' a square symmetric matrix with a "
+                f"zero diagonal; got {X.shape[0]} x {X.shape[1]}."
+            )
         largest = 0.0
         for label in np.unique(labels):
-            members = X[labels == label]
+            members = np.flatnonzero((labels == label) & (weights > 0))
             for start in range(0, len(members), 256):
-                largest = max(largest, float(self._fitted_metric.block(members[start : start + 256], members).max()))
+                part = members[start : start + 256]
+                d = self._fitted_metric.block(X[part], X[members]) if between is None else between[part][:, members]
+                largest = max(largest, float(d.max()))
         return largest
 
 

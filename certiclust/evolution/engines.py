@@ -155,7 +155,7 @@ class SumEngine(Engine):
             hits=np.zeros((k + 2, balls), dtype=np.int64),
             archive=self._archive,
             tables=self._tables,
-            loss=np.zeros(m),
+            loss=np.zeros(m + 1),
             judged=np.full(m + 1, -1, dtype=np.int64),
             scratch=np.zeros(m),
             buffers=np.empty((2, problem.space.n)),

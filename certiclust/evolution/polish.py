@@ -78,7 +78,7 @@ def least_swap_change(
 ) -> float | None:
     """Return the least change of the cost over all single swaps, each of them looked at; infinite if there is none.
 
-    Negative means that a swap improves. Time O(n m) for all k m swaps together. None if stopped before the end.
+    Rounded down, so that no swap gains more than minus this. Time O(n m) for all k m swaps together. None if stopped before the end.
     """
     from certiclust.evolution.kernels.swap import best_swap
 
@@ -88,5 +88,6 @@ def least_swap_change(
     for part in gen_batches(space.m, max(1, 20_000_000 // space.n)):
         if should_stop():
             return None
-        least = min(least, best_swap(rows, space.weights, space.m, solution, part.start, part.stop))
+        change, scale = best_swap(rows, space.weights, space.m, solution, part.start, part.stop)
+        least = min(least, change - 4 * swap_slack(problem) * scale)
     return float(least)

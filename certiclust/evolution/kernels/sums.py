@@ -37,9 +37,9 @@ class Sums(NamedTuple):
     """A sum problem and P.
 
     `groups` says which critical ball a candidate lies in (-1: none) and `hits` counts the centres per ball and slot.
-    Swaps of the size-k member are judged once per version v of P: ``judged[j]`` is 4v + 1 if candidate j was met, 4v + 2
-    if some swap for it may improve, 4v + 3 if none can. `loss` is what the removal of each centre costs, valid for the
-    version in ``judged[m]``.
+    Swaps of the size-k member are judged once per version v of P: ``judged[j]`` is 4v + 1 if candidate j was met,
+    4v + 2 if some swap for it may improve, 4v + 3 if none can. `loss` is what the removal of each centre costs, and in
+    its last place of all together, valid for the version in ``judged[m]``.
     """
 
     rows: Rows
@@ -149,8 +149,8 @@ def violations_after(sums: Sums, z: int, removed: IntArray, added: IntArray) -> 
 def least_change(sums: Sums, z: int, d: FloatArray) -> float:
     """Return the least change of the cost over all swaps of the size-k member for the candidate at distances `d`.
 
-    One pass for all k swaps, as FasterPAM evaluates them; the sums are not those of `total`, so the value is used
-    only where it is clear of rounding.
+    One pass for all k swaps, as FasterPAM evaluates them. Second distances are added and taken away again, so the
+    value errs in proportion to their sum, and is used only where it is clear of that.
     """
     near, d1, d2 = sums.tables.near[z], sums.tables.d1[z], sums.tables.d2[z]
     w, loss, delta = sums.weights, sums.loss, sums.scratch
@@ -160,8 +160,10 @@ def least_change(sums: Sums, z: int, d: FloatArray) -> float:
         sums.judged[-1] = version
         for t in range(k):
             loss[sums.archive.members[z, t]] = 0.0
+        loss[-1] = 0.0
         for i in range(w.size):
             loss[near[i]] += w[i] * (d2[i] - d1[i])
+            loss[-1] += w[i] * (d2[i] - d1[i])
     gained = 0.0
     for i in range(w.size):
         if d[i] < d1[i]:
@@ -197,7 +199,8 @@ def rejects_swap(sums: Sums, out: int, new: int) -> bool:
     cost = -sums.archive.value[z]
     d = row(sums.rows, new, sums.buffers[1])
     if sums.judged[new] == version + 1 and k > 1:
-        clear = least_change(sums, z, d) > 2.0**-48 * (d.size + 16) * cost
+        change = least_change(sums, z, d)
+        clear = change > 2.0**-48 * (d.size + 16) * (cost + sums.loss[-1])
         sums.judged[new] = version + (3 if clear else 2)
         if clear:
             return True

@@ -92,7 +92,7 @@ def polish_sum(
     """Apply improving swaps, missed balls first and cost second, eagerly, for at most `steps` candidates.
 
     `position` is where to go on and for how many candidates nothing improved; at m the solution is 1-swap optimal
-    up to a relative gain of `slack`, which keeps rounding noise from cycling.
+    up to a gain of `slack` times the sizes of the numbers compared, which keeps rounding noise from cycling.
     """
     m, k, n = groups.size, solution.centers.size, weights.size
     buffer, losses, deltas = np.empty(n), np.empty(k), np.empty(k)
@@ -102,7 +102,7 @@ def polish_sum(
         is_center[c] = True
         if groups[c] >= 0:
             hits[groups[c]] += 1
-    cost = removal_losses(weights, solution, losses)
+    noise = slack * (removal_losses(weights, solution, losses) + losses.sum())
     while steps > 0 and position[1] < m:
         j = position[0]
         position[0] = (j + 1) % m
@@ -114,7 +114,7 @@ def polish_sum(
         best, missed = -1, 0
         for t in range(k):
             more = missed_balls(hits, groups[solution.centers[t]], groups[j])
-            if more < missed or (more == missed and deltas[t] < (deltas[best] if best >= 0 else -slack * cost)):
+            if more < missed or (more == missed and deltas[t] < (deltas[best] if best >= 0 else -noise)):
                 best, missed = t, more
         if best < 0:
             continue
@@ -126,26 +126,28 @@ def polish_sum(
             hits[groups[j]] += 1
         solution.centers[best] = j
         refresh(rows, solution, buffer)
-        cost = removal_losses(weights, solution, losses)
+        noise = slack * (removal_losses(weights, solution, losses) + losses.sum())
         position[1] = 0
 
 
 @njit(cache=True)
-def best_swap(rows: Rows, weights: FloatArray, m: int, solution: Solution, start: int, stop: int) -> float:
-    """Return the least change of the cost over all swaps with candidates `start` to `stop`."""
+def best_swap(
+    rows: Rows, weights: FloatArray, m: int, solution: Solution, start: int, stop: int
+) -> tuple[float, float]:
+    """Return the least change of the cost over all swaps with candidates `start` to `stop`, and the size of its terms."""
     k = solution.centers.size
     buffer, losses, deltas = np.empty(weights.size), np.empty(k), np.empty(k)
     is_center = np.zeros(m, dtype=np.bool_)
     for c in solution.centers:
         is_center[c] = True
-    removal_losses(weights, solution, losses)
+    scale = removal_losses(weights, solution, losses) + losses.sum()
     least = np.inf
     for j in range(start, stop):
         if not is_center[j]:
             swap_deltas(row(rows, j, buffer), weights, solution, losses, deltas)
             for t in range(k):
                 least = min(least, deltas[t])
-    return least
+    return least, scale
 
 
 @njit(cache=True)
