@@ -345,7 +345,7 @@ def _swap_optimal(certificate: Certificate, instance: Instance, rows: IntArray) 
     if power is None:
         return 0.0, None
     excess = 1.0 if certificate.problem == "k-means" and instance.own else 0.0
-    tau = max(0.0, -change) / cost + relative * (1 + scale / cost)
+    tau = max(0.0, relative * scale - change) / cost + relative
     left = 1 - k * tau
     if left <= 0:
         return 0.0, None

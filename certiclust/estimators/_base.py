@@ -28,7 +28,7 @@ from certiclust.evolution import Progress
 from certiclust.problems import MaxProblem, Problem
 from certiclust.solver import Budget, Result, solve
 from certiclust.space import Metric, Space, build_space, precomputed_space
-from certiclust.space.metrics import METRIC_NAMES, MetricLike
+from certiclust.space.metrics import METRIC_NAMES, MetricLike, column_spread
 from certiclust.space.space import matrix_budget
 from certiclust.theory import iteration_bound
 
@@ -119,6 +119,7 @@ class CertifiedClusterer(
         if len(clients) == 0:
             raise ValueError("sample_weight is zero for every sample; at least one must be positive.")
         space, sites = self._space(X, weights, clients)
+        _check_total(space)
         problem = self._problem(space)
         self._check_memory(problem)
         result = solve(
@@ -191,7 +192,9 @@ class CertifiedClusterer(
         self._check_size(len(clients) if candidates is None else len(candidates), candidates is None)
         points = X if len(clients) == len(X) else X[clients]
         metric = Metric.of(self._metric(), points)
-        metric.check(points if candidates is None else np.concatenate([points, candidates]))
+        metric.check(X)
+        if candidates is not None:
+            metric.check(candidates, "candidates", points)
         space = build_space(points, candidates, metric, weights[clients], check_metric=check_metric, n_jobs=self.n_jobs)
         if self._square and space.matrix is not None and symmetrised(space.matrix) is None:
             raise ValueError(f"metric {metric.name!r} must be symmetric with d(x, x) = 0 for {type(self).__name__}.")
@@ -289,7 +292,7 @@ class CertifiedClusterer(
         if self._fitted_metric.name == "precomputed":
             check_non_negative(X, type(self).__name__)
         else:
-            self._fitted_metric.check(np.concatenate([X, self.cluster_centers_]))
+            self._fitted_metric.check(X, "X", self.cluster_centers_)
         return np.asarray(X, dtype=np.float64)
 
     def _distances(self, X: FloatArray) -> FloatArray:
@@ -331,6 +334,22 @@ def symmetrised(matrix: FloatArray) -> FloatArray | None:
         matrix = np.minimum(matrix, matrix.T)
         np.fill_diagonal(matrix, 0.0)
     return matrix
+
+
+def _check_total(space: Space) -> None:
+    """Refuse weights whose weighted sum of distances could overflow."""
+    if space.matrix is not None:
+        largest = float(space.matrix.max())
+    else:
+        largest = float(np.square(column_spread(np.concatenate([space.points, space.candidates]))).sum())
+    with np.errstate(over="ignore"):
+        total = float(space.weights.sum())
+        overflows = not np.isfinite(2 * total * max(1.0, largest))
+    if overflows:
+        raise ValueError(
+            f"sample_weight sums to {total:.3g}, and times the largest distance, {largest:.3g}, it "
+            "overflows float64 (limit 1.8e308); scale the weights."
+        )
 
 
 def _why_not_square(X: FloatArray) -> str:

@@ -78,7 +78,8 @@ def least_swap_change(
 ) -> float | None:
     """Return the least change of the cost over all single swaps, each of them looked at; infinite if there is none.
 
-    Rounded down, so that no swap gains more than minus this. Time O(n m) for all k m swaps together. None if stopped before the end.
+    Rounded down, so that no swap gains more than minus this. Time O(n m) for all k m swaps together. None if stopped
+    before the end.
     """
     from certiclust.evolution.kernels.swap import best_swap
 

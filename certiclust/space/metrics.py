@@ -76,24 +76,39 @@ class Metric:
         if name not in _TRIANGLE | _SQUARED | _OTHER:
             raise ValueError(f"unknown metric {metric!r}; use a callable, 'precomputed' or one of {METRIC_NAMES}.")
         power = 1 if name in _TRIANGLE else 2 if name in _SQUARED else None
-        return Metric(name, power, params={} if X is None else _learn(name, X))
+        plain = Metric(name, power)
+        if X is None or name not in ("seuclidean", "mahalanobis"):
+            return plain
+        plain.check(X)
+        return Metric(name, power, params=_learn(name, X))
 
     @property
     def compiled(self) -> bool:
         """Whether the kernels can compute rows of this distance without a matrix."""
         return self.function is None and self.name in KERNEL_CODES
 
-    def check(self, X: FloatArray, what: str = "X") -> None:
-        """Raise ValueError where this distance is undefined or would overflow on the rows of `X`."""
+    def check(self, X: FloatArray, what: str = "X", others: FloatArray | None = None) -> None:
+        """Raise ValueError where this distance is undefined or would overflow on the rows of `X`.
+
+        Parameters
+        ----------
+        X : ndarray
+            The rows.
+        what : str, default="X"
+            What to call them in the message.
+        others : ndarray or None, default=None
+            Rows already checked, to which distances will be computed as well.
+        """
         if self.function is not None:
             return
         if self.name == "haversine" and X.shape[1] != 2:
             raise ValueError(f"haversine needs 2 columns (latitude, longitude in radians); {what} has {X.shape[1]}.")
+        spread = column_spread(X if others is None else np.concatenate([X, others]))
         with np.errstate(over="ignore"):
-            if X.size and not np.isfinite(np.square(np.ptp(X, axis=0)).sum()):
+            if not np.isfinite(np.square(spread).sum()):
                 raise ValueError(
-                    f"the values of {what} spread over {np.ptp(X, axis=0).max():.3g}, and the squared distances "
-                    "overflow float64 (limit about 1e154 per column); scale the data first."
+                    f"the values of {what} spread over {spread.max():.3g}, and the squared distances overflow float64 "
+                    "(limit about 1e154 per column); scale the data first."
                 )
         if self.name in _BOOLEAN and not np.isin(X, (0.0, 1.0)).all():
             message = f"{what} was converted to boolean for metric {self.name!r}: every value but 0 became True."
@@ -107,7 +122,9 @@ class Metric:
     def prepare(self, X: FloatArray) -> FloatArray:
         """Map rows to the form in which the distance is a plain difference, such as unit vectors for cosine."""
         if self.name == "mahalanobis":
-            return (X - self.params["mean"]) @ self.params["factor"]
+            # Column by column: a matrix product rounds one row differently in blocks of different size.
+            terms = zip((X - self.params["mean"]).T, self.params["factor"], strict=True)
+            return np.asarray(sum((x[:, None] * row for x, row in terms), np.zeros_like(X)), dtype=np.float64)
         if self.name == "haversine":
             lat, lon = X[:, 0], X[:, 1]
             return np.column_stack([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)])
@@ -135,10 +152,14 @@ class Metric:
         return np.asarray(cdist(A, B, names.get(self.name, self.name), **params), dtype=np.float64)
 
 
+def column_spread(X: FloatArray) -> FloatArray:
+    """Return the largest minus the least value of each column, infinite where that overflows."""
+    with np.errstate(over="ignore"):
+        return np.asarray(np.ptp(X, axis=0) if len(X) else np.zeros(X.shape[1]), dtype=np.float64)
+
+
 def _learn(name: str, X: FloatArray) -> dict[str, FloatArray]:
     """Return the parameters that a distance takes from the rows it is fitted on."""
-    if name not in ("seuclidean", "mahalanobis"):
-        return {}
     if len(X) < 2:
         raise ValueError(f"{name} needs at least 2 rows to estimate variances from; X has {len(X)}.")
     if name == "seuclidean":

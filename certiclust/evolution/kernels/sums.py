@@ -73,36 +73,16 @@ def swap_total(
     near: NDArray[np.int32], d1: FloatArray, d2: FloatArray, gone: int, d: FloatArray, w: FloatArray
 ) -> float:
     """Return the cost after one swap, as `total` adds it, in a single pass: the case of almost every evaluation."""
+    lanes = np.zeros(8)
     n = w.size
     whole = n - n % 8
-    a0 = a1 = a2 = a3 = a4 = a5 = a6 = a7 = 0.0
     for i in range(0, whole, 8):
-        a0 += w[i] * min(d2[i] if near[i] == gone else d1[i], d[i])
-        a1 += w[i + 1] * min(d2[i + 1] if near[i + 1] == gone else d1[i + 1], d[i + 1])
-        a2 += w[i + 2] * min(d2[i + 2] if near[i + 2] == gone else d1[i + 2], d[i + 2])
-        a3 += w[i + 3] * min(d2[i + 3] if near[i + 3] == gone else d1[i + 3], d[i + 3])
-        a4 += w[i + 4] * min(d2[i + 4] if near[i + 4] == gone else d1[i + 4], d[i + 4])
-        a5 += w[i + 5] * min(d2[i + 5] if near[i + 5] == gone else d1[i + 5], d[i + 5])
-        a6 += w[i + 6] * min(d2[i + 6] if near[i + 6] == gone else d1[i + 6], d[i + 6])
-        a7 += w[i + 7] * min(d2[i + 7] if near[i + 7] == gone else d1[i + 7], d[i + 7])
+        for lane in range(8):
+            t = i + lane
+            lanes[lane] += w[t] * min(d2[t] if near[t] == gone else d1[t], d[t])
     for i in range(whole, n):
-        v = w[i] * min(d2[i] if near[i] == gone else d1[i], d[i])
-        lane = i - whole
-        if lane == 0:
-            a0 += v
-        elif lane == 1:
-            a1 += v
-        elif lane == 2:
-            a2 += v
-        elif lane == 3:
-            a3 += v
-        elif lane == 4:
-            a4 += v
-        elif lane == 5:
-            a5 += v
-        else:
-            a6 += v
-    return ((a0 + a1) + (a2 + a3)) + ((a4 + a5) + (a6 + a7))
+        lanes[i - whole] += w[i] * min(d2[i] if near[i] == gone else d1[i], d[i])
+    return ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) + ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]))
 
 
 @njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)

@@ -48,19 +48,24 @@ def refresh(rows: Rows, solution: Solution, buffer: FloatArray) -> None:
                 second[i] = t
 
 
-@njit(cache=True)
+@njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def removal_losses(weights: FloatArray, solution: Solution, losses: FloatArray) -> float:
-    """Write what the cost rises by when a centre goes, and return the cost."""
+    """Write what the cost rises by when a centre goes, and return the cost of having only second-nearest centres.
+
+    That is the size of the numbers that a swap adds and takes away again, and so of its rounding error.
+    """
     losses[:] = 0.0
-    cost = 0.0
+    scale = 0.0
     for i in range(weights.size):
-        cost += weights[i] * solution.d1[i]
-        if losses.size > 1:  # the only centre has no second: `swap_deltas` compares whole sums then
+        if losses.size == 1:  # the only centre has no second: `swap_deltas` compares whole sums then
+            scale += weights[i] * solution.d1[i]
+        else:
+            scale += weights[i] * solution.d2[i]
             losses[solution.near[i]] += weights[i] * (solution.d2[i] - solution.d1[i])
-    return cost
+    return scale
 
 
-@njit(cache=True)
+@njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def swap_deltas(d: FloatArray, weights: FloatArray, solution: Solution, losses: FloatArray, deltas: FloatArray) -> None:
     """Write the change of the cost for swapping each centre for the candidate at distances `d`: one pass, O(n + k)."""
     near, d1, d2 = solution.near, solution.d1, solution.d2
@@ -77,7 +82,7 @@ def swap_deltas(d: FloatArray, weights: FloatArray, solution: Solution, losses: 
         deltas[t] += losses[t] + gained
 
 
-@njit(cache=True)
+@njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def missed_balls(hits: IntArray, lost: int, won: int) -> int:
     """Return by how many the missed balls grow when a centre of ball `lost` is swapped for one of ball `won`."""
     if lost == won:
@@ -96,13 +101,13 @@ def polish_sum(
     """
     m, k, n = groups.size, solution.centers.size, weights.size
     buffer, losses, deltas = np.empty(n), np.empty(k), np.empty(k)
-    hits = np.zeros(max(1, int(groups.max()) + 1), dtype=np.int64)
+    hits = np.zeros(m, dtype=np.int64)  # there are no more balls than candidates
     is_center = np.zeros(m, dtype=np.bool_)
     for c in solution.centers:
         is_center[c] = True
         if groups[c] >= 0:
             hits[groups[c]] += 1
-    noise = slack * (removal_losses(weights, solution, losses) + losses.sum())
+    noise = slack * removal_losses(weights, solution, losses)
     while steps > 0 and position[1] < m:
         j = position[0]
         position[0] = (j + 1) % m
@@ -126,7 +131,7 @@ def polish_sum(
             hits[groups[j]] += 1
         solution.centers[best] = j
         refresh(rows, solution, buffer)
-        noise = slack * (removal_losses(weights, solution, losses) + losses.sum())
+        noise = slack * removal_losses(weights, solution, losses)
         position[1] = 0
 
 
@@ -134,13 +139,13 @@ def polish_sum(
 def best_swap(
     rows: Rows, weights: FloatArray, m: int, solution: Solution, start: int, stop: int
 ) -> tuple[float, float]:
-    """Return the least change of the cost over all swaps with candidates `start` to `stop`, and the size of its terms."""
+    """Return the least change of the cost by a swap for a candidate in `start` to `stop`, and the size of its terms."""
     k = solution.centers.size
     buffer, losses, deltas = np.empty(weights.size), np.empty(k), np.empty(k)
     is_center = np.zeros(m, dtype=np.bool_)
     for c in solution.centers:
         is_center[c] = True
-    scale = removal_losses(weights, solution, losses) + losses.sum()
+    scale = removal_losses(weights, solution, losses)
     least = np.inf
     for j in range(start, stop):
         if not is_center[j]:
