@@ -176,7 +176,8 @@ def _instance(
     clients = X[rows]
     if function is None and name == "mahalanobis":
         # The distance is Euclidean after a linear map, and computed so it is a metric whatever the covariance.
-        factor = np.linalg.cholesky(np.linalg.inv(np.atleast_2d(np.cov(clients, rowvar=False))))
+        scales, axes = np.linalg.eigh(np.atleast_2d(np.cov(clients, rowvar=False)))
+        factor = axes / np.sqrt(scales)
         middle = clients.mean(axis=0)
         clients = (clients - middle) @ factor
         sites = None if sites is None else (sites - middle) @ factor

@@ -168,7 +168,8 @@ def _learn(name: str, X: FloatArray) -> dict[str, FloatArray]:
             raise ValueError(f"seuclidean divides by the variance, and column {int(np.argmin(variance))} has none.")
         return {"V": variance}
     covariance = np.asarray(np.atleast_2d(np.cov(X, rowvar=False)), dtype=np.float64)
-    if np.linalg.matrix_rank(covariance) < X.shape[1]:
+    scales, axes = np.linalg.eigh(covariance)
+    if not scales[0] > X.shape[1] * 2.0**-52 * scales[-1]:
         raise ValueError(f"mahalanobis needs a covariance of full rank {X.shape[1]}; that of X is singular.")
-    # With VI = F F', the distance is the Euclidean one between rows times F: a metric whatever the conditioning.
-    return {"mean": X.mean(axis=0), "factor": np.linalg.cholesky(np.linalg.inv(covariance))}
+    # Along the principal axes, scaled to variance 1, the distance is Euclidean: a metric whatever the conditioning.
+    return {"mean": X.mean(axis=0), "factor": np.asarray(axes / np.sqrt(scales), dtype=np.float64)}

@@ -188,7 +188,8 @@ def _fill(rows: FloatArray, points: FloatArray, metric: Metric, n_jobs: int | No
 
 def _check_distances(matrix: FloatArray, name: str) -> None:
     if not np.isfinite(matrix).all():
-        raise ValueError(f"{name} distances must be finite; the largest is {np.nanmax(matrix)} or undefined (NaN).")
+        j, i = np.argwhere(~np.isfinite(matrix))[0]
+        raise ValueError(f"{name} distances must be finite; that of row {i} to candidate {j} is {matrix[j, i]}.")
     if matrix.size and matrix.min() < 0:
         raise ValueError(f"{name} distances must not be negative; the least is {matrix.min():.6g}.")
 
