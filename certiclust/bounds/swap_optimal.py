@@ -76,4 +76,5 @@ def swap_bound(problem: SumProblem, centers: NDArray[np.intp], change: float | N
     if not np.isfinite(ratio):
         return Bound(0.0, None, theorem, f"a swap still gains {tau:.3g} of the cost")
     value = max(0.0, cost / ratio * (1 - relative) - absolute * float(problem.space.weights.sum()))
-    return Bound(value, ratio, theorem, "1-swap optimal", {"swap_optimal": np.sort(centers)})
+    because = "1-swap optimal" if tau < 1e-9 else f"no single swap gains more than {tau:.3%} of the cost"
+    return Bound(value, ratio, theorem, because, {"swap_optimal": np.sort(centers)})

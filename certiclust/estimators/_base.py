@@ -131,6 +131,7 @@ class CertifiedClusterer(
             callbacks=(_ProgressPrinter(),) if self.verbose else (),
         )
         self._set_attributes(X, weights, problem, result, sites)
+        self._warn(problem, result)
         return self
 
     def predict(self, X: Any) -> NDArray[np.int32]:
@@ -255,7 +256,6 @@ class CertifiedClusterer(
                 fingerprint=data_fingerprint(X, weights, None if sites is not None else self._candidates(X)),
                 epsilon=self.ls_epsilon,
             )
-        self._warn(problem, result, labels)
 
     def _all_labels(self, X: FloatArray, weights: FloatArray, labels: NDArray[np.int32]) -> NDArray[np.int32]:
         """Return a label for every row: rows of weight 0 go to their nearest centre."""
@@ -265,7 +265,7 @@ class CertifiedClusterer(
         everyone[weights > 0] = labels
         return everyone
 
-    def _warn(self, problem: Problem, result: Result, labels: NDArray[np.int32]) -> None:
+    def _warn(self, problem: Problem, result: Result) -> None:
         if result.interrupted or result.timed_out:
             what = "interrupted" if result.interrupted else f"stopped by time_limit={self.time_limit} s"
             message = f"{what} after {result.run.n_iter} iterations; the best solution so far is returned."
@@ -281,7 +281,7 @@ class CertifiedClusterer(
         if problem.space.own and distinct < problem.k:
             message = f"the number of distinct points ({distinct}) is below n_clusters={problem.k}."
             warnings.warn(message, ConvergenceWarning, stacklevel=4)
-        empty = problem.k - len(np.unique(labels))
+        empty = problem.k - len(np.unique(self.labels_))
         if empty:
             warnings.warn(f"{empty} of the {problem.k} centres have no point.", ConvergenceWarning, stacklevel=4)
 

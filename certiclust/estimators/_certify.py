@@ -73,6 +73,8 @@ def _guarantee(problem: Problem, result: Result) -> tuple[Guarantee | None, str]
     """Return what may be claimed for the path that ran, and a remark or the reason why nothing may."""
     bound = result.bound
     assert bound is not None
+    if not result.complete:
+        return None, f"no solution of size {problem.k} was met, and the largest one was filled up by index"
     if isinstance(problem, FairKMedianProblem):
         missed = problem.violations(result.centers)
         if missed:

@@ -38,7 +38,7 @@ class KMedian(CertifiedClusterer):
     time_limit : float or None, default=None
         Seconds after which the best solution so far is returned, with a warning.
     gap_tol : float, default=0.0
-        Stop as soon as ``cost / lower_bound - 1`` is at most this.
+        Stop once ``cost / lower_bound - 1`` is at most this; looked at every few milliseconds.
     ls_epsilon : float, default=0.5
         Tolerance of the local search in the theorem: enters ``max_iter="theorem"`` and the ratio it is about.
     certify : bool, default=True

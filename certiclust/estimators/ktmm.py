@@ -36,7 +36,7 @@ class KTMM(CertifiedClusterer):
     time_limit : float or None, default=None
         Seconds after which the best solution so far is returned, with a warning.
     gap_tol : float, default=0.0
-        Stop as soon as ``cost / lower_bound - 1`` is at most this.
+        Stop once ``cost / lower_bound - 1`` is at most this; looked at every few milliseconds.
     ls_epsilon : float, default=0.5
         Not used by this problem, whose theorem has no such tolerance; there so that one set of parameters fits all
         five estimators.

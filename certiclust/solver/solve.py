@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from certiclust.bounds import Bound, separation_bound, swap_bound
-from certiclust.evolution import Criterion, GapClosed, Progress, Run, TimeLimit, gsemo
+from certiclust.evolution import Criterion, GapClosed, Progress, Run, Target, TimeLimit, gsemo
 from certiclust.evolution.gsemo import HISTORY, default_stop
 from certiclust.evolution.interrupt import catch_interrupt
 from certiclust.evolution.polish import least_swap_change, swap_polish
@@ -120,7 +120,7 @@ def solve(
 def _evolve(
     problem: Problem, budget: Budget, random_state: int, callbacks: tuple[Callable[[Progress], None], ...]
 ) -> Run:
-    stop: Criterion = GapClosed(budget.gap_tol)
+    stop: Criterion = GapClosed(budget.gap_tol) | Target(0.0)
     if budget.time_limit is not None:
         stop = stop | TimeLimit(budget.time_limit)
     if budget.max_iter is None:
