@@ -242,7 +242,7 @@ class CertifiedClusterer(
             self.cluster_centers_ = problem.space.candidates[centers].copy()
         self.labels_ = self._all_labels(X, weights, labels)
         self.cost_ = self.inertia_ = result.cost
-        self.n_iter_ = result.run.n_iter
+        self.n_iter_ = result.n_iter
         self.history_ = result.history
         self.certificate_: Certificate | None = None
         if result.bound is not None:
@@ -268,11 +268,11 @@ class CertifiedClusterer(
     def _warn(self, problem: Problem, result: Result) -> None:
         if result.interrupted or result.timed_out:
             what = "interrupted" if result.interrupted else f"stopped by time_limit={self.time_limit} s"
-            message = f"{what} after {result.run.n_iter} iterations; the best solution so far is returned."
+            message = f"{what} after {result.n_iter} iterations; the best solution so far is returned."
             warnings.warn(message, ConvergenceWarning, stacklevel=4)
         if not result.complete:
             warnings.warn(
-                f"no solution of size {problem.k} was met in {result.run.n_iter} iterations; the largest one was "
+                f"no solution of size {problem.k} was met in {result.n_iter} iterations; the largest one was "
                 "filled up by index, without a guarantee from the theorem.",
                 ConvergenceWarning,
                 stacklevel=4,
