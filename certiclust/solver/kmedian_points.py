@@ -112,7 +112,7 @@ class PointsStrategy(Strategy):
         proved = certify(self._lists, self.instance, ascent, self.upper, fine=True)
         if proved.lower > self.lower:
             self.lower = proved.lower
-            flags = np.zeros(self.order.size, np.int8)
+            flags = np.zeros(self.sites.columns.shape[1], np.int8)
             dropped, _ = reduce_candidates(proved, flags, self.upper, 0.0)
             self.live = np.flatnonzero(~dropped)
             none = np.zeros(0, np.int64)
