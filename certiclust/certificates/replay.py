@@ -80,8 +80,10 @@ def unpack(stored: Any, n: int, m: int) -> Tree:
     listed = np.concatenate([*dropped, *opened, candidate[1:]])
     if listed.size and not (listed.min() >= 0 and listed.max() < m):
         raise CertificateError(f"witness: 'tree' names a candidate outside 0..{m - 1}.")
-    if not (np.isfinite(u).all() and u.min(initial=0.0) >= 0 and math.isfinite(granularity) and granularity >= 0):
-        raise CertificateError("witness: 'tree' must hold finite numbers that are not negative.")
+    if not (u.min(initial=0.0) >= 0 and u.max(initial=0.0) <= 1e300 / n):
+        raise CertificateError(f"witness: 'tree' must hold multipliers between 0 and {1e300 / n:.3g}.")
+    if not (granularity == 0 or 1e-100 <= granularity <= 1e100):
+        raise CertificateError("witness: 'tree' must have a granularity of 0 or between 1e-100 and 1e100.")
     if owner.size and not (owner.min() >= 0 and owner.max() < parent.size):
         raise CertificateError("witness: 'tree' has a stage without a node.")
     nodes = [Node(int(p), int(c), int(s), []) for p, c, s in zip(parent, candidate, side, strict=True)]

@@ -42,13 +42,21 @@ class Search:
         Source of all random decisions.
     should_stop
         Polled between blocks of about 20 ms.
+    max_iter
+        Offspring to make at most.
     """
 
     def __init__(
-        self, cost: Floats, k: int, rng: np.random.Generator, should_stop: Callable[[], bool] | None = None
+        self,
+        cost: Floats,
+        k: int,
+        rng: np.random.Generator,
+        should_stop: Callable[[], bool] | None = None,
+        max_iter: float = np.inf,
     ) -> None:
         m, n = cost.shape
         self.cost, self.k, self.rng, self.should_stop = cost, k, rng, should_stop
+        self.max_iter = max_iter
         self.order: Ints = np.arange(m)
         self.best = new_state(m, n, k)
         self.pool: list[tuple[float, Ints]] = []
@@ -105,7 +113,9 @@ class Search:
         before, limit = self.upper, self.work + work
         if self.k >= self.order.size:
             return False
-        while self.work < limit and not (self.should_stop is not None and self.should_stop()):
+        while self.work < limit and self.iterations < self.max_iter:
+            if self.should_stop is not None and self.should_stop():
+                break
             upper = self.upper
             self.idle += 1
             self.iterations += 1

@@ -20,6 +20,7 @@ from certiclust.bounds.lagrangian import (
 )
 from certiclust.evolution.pool import Search
 from certiclust.solver.loop import Strategy
+from certiclust.space import Space
 from certiclust.space.lists import Floats, Ints, Lists, restrict
 
 #: Factor on the budget while a search for many centres still improves.
@@ -76,17 +77,21 @@ def default_budget(size: int) -> float:
     return max(125.0 * size, 1.2e9 * min(1.0, (1e6 / max(size, 1)) ** 3))
 
 
-def single_center(cost: Floats, instance: Instance) -> Proof:
-    """Solve k = 1 by enumeration; with u_i at the largest cost of client i the relaxation is exact."""
-    totals = cost.sum(axis=1)
+def single_center(space: Space, instance: Instance) -> Proof:
+    """Solve k = 1 by enumeration, blockwise; with u_i at the largest cost of client i the relaxation is exact."""
+    totals, u, unit = np.empty(space.m), np.zeros(space.n), 1.0
+    for part, distances in space.blocks():
+        cost = distances * space.weights
+        totals[part] = cost.sum(axis=1)
+        u = np.maximum(u, cost.max(axis=0))
+        unit = min(unit, granularity_of(cost))
     best = int(np.argmin(totals))
-    u = cost.max(axis=0)
     upper = float(totals[best])
     margin = instance.margin(u.size, 2.0 * float(u.sum()))
     none = np.zeros(0, dtype=np.int64)
-    lower = min(upper, max(0.0, lift(upper - margin, instance.granularity)))
+    lower = min(upper, max(0.0, lift(upper - margin, unit)))
     node = Node(-1, -1, 0, [Stage(u, none, none)], lower)
-    return Proof(np.array([best]), upper, lower, [node], instance.granularity, 0)
+    return Proof(np.array([best]), upper, lower, [node], unit, 0)
 
 
 class KMedianStrategy(Strategy):
@@ -109,7 +114,7 @@ class KMedianStrategy(Strategy):
 
     def __init__(self, cost: Floats, instance: Instance, limits: Limits, seed: int) -> None:
         self.cost, self.instance, self.limits = cost, instance, limits
-        self.search = Search(cost, instance.k, np.random.default_rng(seed), limits.should_stop)
+        self.search = Search(cost, instance.k, np.random.default_rng(seed), limits.should_stop, limits.max_iter)
         self.search.start()
         best = self.search.best
         self._lists = self.search.lists  # None if a stop came before they were built

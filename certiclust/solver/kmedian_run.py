@@ -51,10 +51,10 @@ def run_kmedian(
         return _finish(
             problem, _run(PointsStrategy(space, Instance(problem.k, 0.0, width, noise), limits, seed), record)
         )
+    if problem.k == 1:
+        return _finish(problem, single_center(space, Instance(1, 0.0, width, noise)))
     cost = _weighted(problem)
     instance = Instance(problem.k, granularity_of(cost), width, noise)
-    if problem.k == 1:
-        return _finish(problem, single_center(cost, instance))
     return _finish(problem, _run(KMedianStrategy(cost, instance, limits, seed), record))
 
 
@@ -69,8 +69,8 @@ def _run(strategy: KMedianStrategy | PointsStrategy, record: Record) -> Proof:
 
 def _weighted(problem: KMedianProblem) -> NDArray[np.float64]:
     """Return the weighted costs, candidates x clients; the matrix itself where all weights are 1."""
-    space = problem.space
-    matrix = space.distances(np.arange(space.m)) if space.matrix is None else space.matrix
+    space, matrix = problem.space, problem.space.matrix
+    assert matrix is not None
     return matrix if np.all(space.weights == 1.0) else np.ascontiguousarray(matrix * space.weights)
 
 
