@@ -45,7 +45,8 @@ if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as cache:
         imports = [run(IMPORT, cache) for _ in range(5)]
     assert not any(r["numba"] for r in imports)
-    print(f"import certiclust after scikit-learn: median {statistics.median(r['wall'] for r in imports):.3f} s, no numba")
+    added = statistics.median(r["wall"] for r in imports)
+    print(f"import certiclust after scikit-learn: median {added:.3f} s, no numba")
     for name in ("KMedian", "KMeans", "FairKMedian", "KCenter", "KTMM"):
         with tempfile.TemporaryDirectory() as cache:
             cold = run(FIT.format(name=name), cache)

@@ -314,8 +314,10 @@ def _separation(certificate: Certificate, instance: Instance, rows: IntArray) ->
         raise CertificateError(f"data: {certificate.problem} needs a symmetric matrix with zero diagonal.")
     if instance.function is not None and not _symmetric(instance.between(slice(None), slice(None))):
         raise CertificateError(f"metric: {certificate.problem} needs a symmetric distance with d(x, x) = 0.")
+    if certificate.cost == 0:
+        return 0.0, 1.0
     if "apart" not in certificate.witness:
-        return 0.0, 1.0 if certificate.cost == 0 else None
+        return 0.0, None
     points = _centers(certificate, instance, rows, "apart", certificate.n_clusters + 1)
     between = instance.between(points, points).copy()
     np.fill_diagonal(between, np.inf)
