@@ -8,6 +8,8 @@ import numpy as np
 from numba import njit
 
 BIG = 1e300
+#: Options of a kernel that only kernels call: without wrappers it compiles faster.
+INNER = {"cache": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
 class Dual(NamedTuple):
@@ -36,7 +38,7 @@ class Dual(NamedTuple):
     scalars: Any
 
 
-@njit(cache=True)
+@njit(**INNER)
 def reduced_costs(lists: Any, u: Any, rho: Any, end: Any) -> Any:
     """Fill ``rho`` and return sum(u) and the number of list entries read.
 
@@ -44,7 +46,8 @@ def reduced_costs(lists: Any, u: Any, rho: Any, end: Any) -> Any:
     known length runs a third faster than one that tests every entry.
     """
     row_ptr, row_idx, row_val = lists.row_ptr, lists.row_idx, lists.row_val
-    rho[:] = 0.0
+    for j in range(rho.size):
+        rho[j] = 0.0
     total = 0.0
     read = 0
     for i in range(u.size):
@@ -64,7 +67,7 @@ def reduced_costs(lists: Any, u: Any, rho: Any, end: Any) -> Any:
     return total, read
 
 
-@njit(cache=True)
+@njit(**INNER)
 def smallest(values: Any, count: int, rank: int) -> float:
     """Return the `rank`-th smallest of the first `count` values, which are reordered (Hoare's selection)."""
     low, high = 0, count - 1
@@ -89,7 +92,7 @@ def smallest(values: Any, count: int, rank: int) -> float:
     return values[rank - 1]
 
 
-@njit(cache=True)
+@njit(**INNER)
 def choose(rho: Any, fixed: Any, k: int, chosen: Any) -> Any:
     """Open the fixed and the cheapest free candidates.
 
@@ -99,7 +102,7 @@ def choose(rho: Any, fixed: Any, k: int, chosen: Any) -> Any:
     m = rho.size
     total = 0.0
     free = np.empty(m, np.float64)
-    count = 0
+    count = np.int64(0)  # a plain 0 would be a literal at first, and `smallest` be compiled for that as well
     opened = 0
     for j in range(m):
         chosen[j] = 0
@@ -137,10 +140,11 @@ def choose(rho: Any, fixed: Any, k: int, chosen: Any) -> Any:
     return total, last, low
 
 
-@njit(cache=True)
+@njit(**INNER)
 def _subgradient(lists: Any, u: Any, chosen: Any, g: Any) -> None:
     """g_i = 1 - number of opened candidates cheaper than u_i."""
-    g[:] = 1.0
+    for i in range(g.size):
+        g[i] = 1.0
     for j in range(chosen.size):
         if chosen[j] == 1:
             for t in range(lists.col_ptr[j], lists.col_ptr[j + 1]):
@@ -148,7 +152,7 @@ def _subgradient(lists: Any, u: Any, chosen: Any, g: Any) -> None:
                     g[lists.col_idx[t]] -= 1.0
 
 
-@njit(cache=True)
+@njit(cache=True, no_cfunc_wrapper=True)
 def ascend_block(lists: Any, dual: Dual, k: int, patience: int, iterations: int, work: int) -> None:
     """At most ``iterations`` deflected subgradient steps, or about ``work`` list entries."""
     u, direction, best_u, s = dual.u, dual.direction, dual.best_u, dual.scalars
@@ -207,13 +211,16 @@ def ascend_block(lists: Any, dual: Dual, k: int, patience: int, iterations: int,
             u[i] = min(max(u[i] + step * direction[i], 0.0), radius[i])
 
 
-@njit(cache=True)
+@njit(cache=True, no_cfunc_wrapper=True)
 def evaluate(lists: Any, u: Any, fixed: Any, k: int, rho: Any, chosen: Any) -> Any:
     """L(u) with the figures the margin and the reduction need.
 
     Returns L, the largest chosen and the smallest unchosen free rho, sum of u, and max_j of the u it undercuts.
     """
-    total, _ = reduced_costs(lists, u, rho, lists.row_ptr[:-1].copy())
+    end = np.empty(u.size, np.int64)
+    for i in range(u.size):
+        end[i] = lists.row_ptr[i]
+    total, _ = reduced_costs(lists, u, rho, end)
     chosen_sum, last, low = choose(rho, fixed, k, chosen)
     heaviest = 0.0
     for j in range(rho.size):

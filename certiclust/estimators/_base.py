@@ -36,6 +36,10 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 
 
+#: Weighted sums of distances stay below this, so that nothing computed from them overflows.
+MAX_TOTAL = 1e290
+
+
 class CertifiedClusterer(
     ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
     TransformerMixin,  # type: ignore[misc]
@@ -344,11 +348,11 @@ def _check_total(space: Space) -> None:
         largest = float(np.square(column_spread(np.concatenate([space.points, space.candidates]))).sum())
     with np.errstate(over="ignore"):
         total = float(space.weights.sum())
-        overflows = not np.isfinite(2 * total * max(1.0, largest))
+        overflows = not total * max(1.0, largest) <= MAX_TOTAL
     if overflows:
         raise ValueError(
             f"sample_weight sums to {total:.3g}, and times the largest distance, {largest:.3g}, it "
-            "overflows float64 (limit 1.8e308); scale the weights."
+            f"could overflow float64 (limit {MAX_TOTAL:g}); scale the data or the weights."
         )
 
 

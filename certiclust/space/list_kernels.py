@@ -7,8 +7,11 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+#: Rows are sorted by insertion up to this length, and merged from there.
+RUN = 12
 
-@njit(cache=True)
+
+@njit(cache=True, no_cfunc_wrapper=True)
 def columns_from_matrix(cost: Any, radius: Any) -> Any:
     """Candidate-major lists of the pairs with ``cost[j, i] < radius[i]``."""
     m, n = cost.shape
@@ -32,7 +35,7 @@ def columns_from_matrix(cost: Any, radius: Any) -> Any:
     return ptr, idx, val
 
 
-@njit(cache=True)
+@njit(cache=True, no_cfunc_wrapper=True)
 def transpose(ptr: Any, idx: Any, val: Any, size: int) -> Any:
     """Transpose compressed lists; entries of a new row come in ascending index."""
     m = ptr.size - 1
@@ -41,7 +44,9 @@ def transpose(ptr: Any, idx: Any, val: Any, size: int) -> Any:
         out_ptr[idx[t] + 1] += 1
     for i in range(size):
         out_ptr[i + 1] += out_ptr[i]
-    fill = out_ptr[:size].copy()
+    fill = np.empty(size, np.int64)
+    for i in range(size):
+        fill[i] = out_ptr[i]
     out_idx = np.empty(idx.size, np.uint32)
     out_val = np.empty(idx.size, np.float64)
     for j in range(m):
@@ -53,20 +58,46 @@ def transpose(ptr: Any, idx: Any, val: Any, size: int) -> Any:
     return out_ptr, out_idx, out_val
 
 
-@njit(cache=True)
+@njit(cache=True, no_cfunc_wrapper=True)
 def sort_rows(ptr: Any, idx: Any, val: Any) -> None:
-    """Sort every row by value, ties by position, in place."""
+    """Sort every row by value, ties by position, in place: a merge sort, which numba compiles faster than argsort."""
+    widest = 0
+    for i in range(ptr.size - 1):
+        widest = max(widest, ptr[i + 1] - ptr[i])
+    left_val = np.empty(widest, np.float64)
+    left_idx = np.empty(widest, np.uint32)
     for i in range(ptr.size - 1):
         low, high = ptr[i], ptr[i + 1]
-        order = np.argsort(val[low:high])
-        old_val = val[low:high].copy()
-        old_idx = idx[low:high].copy()
-        for t in range(high - low):
-            val[low + t] = old_val[order[t]]
-            idx[low + t] = old_idx[order[t]]
+        for start in range(low, high, RUN):
+            for t in range(start + 1, min(start + RUN, high)):
+                v, j = val[t], idx[t]
+                s = t
+                while s > start and val[s - 1] > v:
+                    val[s], idx[s] = val[s - 1], idx[s - 1]
+                    s -= 1
+                val[s], idx[s] = v, j
+        width = RUN
+        while width < high - low:
+            for start in range(low, high - width, 2 * width):
+                right = start + width
+                stop = min(right + width, high)
+                if val[right - 1] <= val[right]:
+                    continue
+                for s in range(width):
+                    left_val[s], left_idx[s] = val[start + s], idx[start + s]
+                s, t = 0, start
+                while s < width:
+                    if right < stop and val[right] < left_val[s]:
+                        val[t], idx[t] = val[right], idx[right]
+                        right += 1
+                    else:
+                        val[t], idx[t] = left_val[s], left_idx[s]
+                        s += 1
+                    t += 1
+            width *= 2
 
 
-@njit(cache=True)
+@njit(cache=True, no_cfunc_wrapper=True)
 def restrict_rows(ptr: Any, idx: Any, val: Any, keep: Any, new_id: Any) -> Any:
     """Client-major lists over the kept candidates only."""
     n = ptr.size - 1
@@ -87,7 +118,7 @@ def restrict_rows(ptr: Any, idx: Any, val: Any, keep: Any, new_id: Any) -> Any:
     return out_ptr, out_idx, out_val
 
 
-@njit(cache=True)
+@njit(cache=True, no_cfunc_wrapper=True)
 def restrict_columns(ptr: Any, idx: Any, val: Any, keep: Any) -> Any:
     """Candidate-major lists of the kept candidates only."""
     m = ptr.size - 1

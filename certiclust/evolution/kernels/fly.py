@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from certiclust.evolution.kernels.swap_search import BIG, TOLERANCE, State, _cheapest, _sum_up
+from certiclust.evolution.kernels.swap_search import BIG, INNER, TOLERANCE, State, _cheapest, _sum_up
 from certiclust.space.kernels import PointRows, distance, row
 from certiclust.space.metrics import KERNEL_CODES
 
@@ -22,7 +22,7 @@ SQEUCLIDEAN, COSINE = KERNEL_CODES["sqeuclidean"], KERNEL_CODES["cosine"]
 SLACK = 1.0 + 1e-9
 
 
-@njit(cache=True)
+@njit(**INNER)
 def true_length(value: float, code: int) -> float:
     """Return a distance as a length that obeys the triangle inequality."""
     if code == SQEUCLIDEAN:
@@ -30,7 +30,7 @@ def true_length(value: float, code: int) -> float:
     return np.sqrt(2.0 * value) if code == COSINE else value
 
 
-@njit(cache=True)
+@njit(**INNER)
 def _nearest_two(rows: PointRows, weights: Any, state: State, i: int) -> None:
     """Recompute the two nearest centres of client i."""
     c1, c2 = BIG, BIG
@@ -45,7 +45,7 @@ def _nearest_two(rows: PointRows, weights: Any, state: State, i: int) -> None:
     state.c1[i], state.c2[i], state.near[i], state.second[i] = c1, c2, near, second
 
 
-@njit(cache=True)
+@njit(cache=True, no_cfunc_wrapper=True)
 def nearest_site(rows: PointRows, centers: Any, nearest: Any) -> None:
     """Write the position of the nearest of ``centers`` for every client."""
     for i in range(nearest.size):
@@ -57,20 +57,21 @@ def nearest_site(rows: PointRows, centers: Any, nearest: Any) -> None:
                 nearest[i] = a
 
 
-@njit(cache=True)
+@njit(cache=True, no_cfunc_wrapper=True)
 def reset_range(rows: PointRows, weights: Any, state: State, start: int, stop: int) -> None:
     """Fill the caches of clients start..stop for ``state.centers``; the last range completes the state."""
     for i in range(start, stop):
         _nearest_two(rows, weights, state, i)
     if stop == weights.size:
-        state.slot[:] = -1
+        for j in range(state.slot.size):
+            state.slot[j] = -1
         for a in range(state.centers.size):
             state.slot[state.centers[a]] = a
         _sum_up(state)
-        state.clock[:3] = 0
+        state.clock[0], state.clock[1], state.clock[2] = 0, 0, 0
 
 
-@njit(cache=True)
+@njit(cache=True, no_cfunc_wrapper=True)
 def group(state: State, weights: Any, limit: Any, code: int, ptr: Any, idx: Any, reach: Any) -> None:
     """Clients by nearest centre, and per group the largest d(i, centre) + (limit_i as a length)."""
     n = weights.size
@@ -89,7 +90,7 @@ def group(state: State, weights: Any, limit: Any, code: int, ptr: Any, idx: Any,
         reach[a] = max(reach[a], far * SLACK)
 
 
-@njit(cache=True)
+@njit(**INNER)
 def _exchange(rows: PointRows, weights: Any, state: State, out: int, new: int) -> None:
     """Replace the centre in slot ``out`` by ``new`` and repair the caches."""
     state.slot[state.centers[out]] = -1
@@ -108,7 +109,7 @@ def _exchange(rows: PointRows, weights: Any, state: State, out: int, new: int) -
     _sum_up(state)
 
 
-@njit(cache=True)
+@njit(cache=True, no_cfunc_wrapper=True)
 def swap_fly(rows: PointRows, sites: PointRows, weights: Any, state: State, order: Any, budget: int) -> bool:
     """Eager swaps from coordinates, about ``budget`` distances per call; True if locally optimal."""
     k = state.centers.size
@@ -153,7 +154,7 @@ def swap_fly(rows: PointRows, sites: PointRows, weights: Any, state: State, orde
     return bool(clock[2] >= order.size)
 
 
-@njit(cache=True)
+@njit(cache=True, no_cfunc_wrapper=True)
 def near_pairs(
     rows: PointRows,
     sites: PointRows,
@@ -189,7 +190,7 @@ def near_pairs(
             ptr[j + 1] = count
 
 
-@njit(cache=True)
+@njit(cache=True, no_cfunc_wrapper=True)
 def fill_row(rows: PointRows, j: int, out: Any) -> None:
     """Write the distances of all clients to candidate ``j``."""
     row(rows, j, out)

@@ -14,6 +14,8 @@ from numba import njit
 BIG = 1e300
 #: A swap must gain more than this share of the cost: rounding noise must never make the search cycle.
 TOLERANCE = 1e-12
+#: Options of a kernel that only kernels call: without wrappers it compiles faster.
+INNER = {"cache": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
 class State(NamedTuple):
@@ -47,7 +49,7 @@ class State(NamedTuple):
     total: Any
 
 
-@njit(cache=True)
+@njit(**INNER)
 def _rescan(cost: Any, state: State, clients: Any, count: int) -> None:
     """Recompute the two nearest centres of ``clients[:count]``, one cost row after the other."""
     c1, c2, near, second = state.c1, state.c2, state.near, state.second
@@ -73,35 +75,39 @@ def _rescan(cost: Any, state: State, clients: Any, count: int) -> None:
                     second[i] = a
 
 
-@njit(cache=True)
+@njit(**INNER)
 def _sum_up(state: State) -> None:
     """Recompute total and removal losses from the caches."""
     total = 0.0
-    state.loss[:] = 0.0
+    for a in range(state.loss.size):
+        state.loss[a] = 0.0
     for i in range(state.c1.size):
         total += state.c1[i]
         state.loss[state.near[i]] += state.c2[i] - state.c1[i]
     state.total[0] = total
 
 
-@njit(cache=True)
+@njit(cache=True, no_cfunc_wrapper=True)
 def reset(cost: Any, state: State) -> None:
     """Fill all caches for ``state.centers``; every candidate counts as never evaluated."""
     n = cost.shape[1]
-    state.slot[:] = -1
+    for j in range(state.slot.size):
+        state.slot[j] = -1
+        state.seen[j] = 0
+        state.gain[j] = 0.0
     for a in range(state.centers.size):
         state.slot[state.centers[a]] = a
-    _rescan(cost, state, np.arange(n), n)
+        state.stamp[a] = 1
+    everyone = np.empty(n, np.int64)
+    for i in range(n):
+        everyone[i] = i
+    _rescan(cost, state, everyone, n)
     _sum_up(state)
-    state.clock[:3] = 0
-    state.clock[0] = 1
+    state.clock[0], state.clock[1], state.clock[2] = 1, 0, 0
     state.clock[3] += n * state.centers.size
-    state.stamp[:] = 1
-    state.seen[:] = 0
-    state.gain[:] = 0.0
 
 
-@njit(cache=True)
+@njit(cache=True, no_cfunc_wrapper=True)
 def exchange(cost: Any, state: State, out: int, new: int) -> None:
     """Replace the centre in slot ``out`` by candidate ``new`` and repair the caches."""
     c1, c2, near, second = state.c1, state.c2, state.near, state.second
@@ -113,7 +119,7 @@ def exchange(cost: Any, state: State, out: int, new: int) -> None:
     row = cost[new]
     n = row.size
     lost = np.empty(n, np.int64)
-    count = 0
+    count = np.int64(0)  # a plain 0 would be a literal at first, and `_rescan` be compiled for that as well
     for i in range(n):
         if near[i] == out or second[i] == out:
             state.stamp[near[i]] = now
@@ -142,7 +148,7 @@ def exchange(cost: Any, state: State, out: int, new: int) -> None:
     _sum_up(state)
 
 
-@njit(cache=True)
+@njit(**INNER)
 def _cheapest(values: Any) -> int:
     """Position of the smallest value (first of equals)."""
     best = 0
@@ -152,7 +158,7 @@ def _cheapest(values: Any) -> int:
     return best
 
 
-@njit(cache=True)
+@njit(cache=True, no_cfunc_wrapper=True)
 def swap_dense(cost: Any, state: State, order: Any, budget: int) -> bool:
     """Eager swaps over full cost rows (FasterPAM's pass), at most ``budget`` evaluations; True if locally optimal.
 
@@ -193,7 +199,7 @@ def swap_dense(cost: Any, state: State, order: Any, budget: int) -> bool:
     return bool(clock[2] >= order.size)
 
 
-@njit(cache=True)
+@njit(cache=True, no_cfunc_wrapper=True)
 def swap_sparse(cost: Any, lists: Any, state: State, order: Any, home: Any, budget: int) -> bool:
     """Eager swaps over neighbour lists, skipping candidates whose surroundings did not change.
 
@@ -256,7 +262,7 @@ def swap_sparse(cost: Any, lists: Any, state: State, order: Any, home: Any, budg
     return bool(clock[2] >= order.size)
 
 
-@njit(cache=True)
+@njit(cache=True, no_cfunc_wrapper=True)
 def greedy_removal(cost: Any, union: Any, k: int) -> Any:
     """Shrink ``union`` to k candidates, each time dropping the one whose loss is smallest."""
     size = union.size
@@ -264,8 +270,11 @@ def greedy_removal(cost: Any, union: Any, k: int) -> Any:
     alive = np.ones(size, np.bool_)
     near = np.zeros(n, np.int64)
     second = np.zeros(n, np.int64)
-    c1 = np.full(n, BIG)
-    c2 = np.full(n, BIG)
+    c1 = np.empty(n)
+    c2 = np.empty(n)
+    for i in range(n):
+        c1[i] = BIG
+        c2[i] = BIG
     for a in range(size):
         row = cost[union[a]]
         for i in range(n):
