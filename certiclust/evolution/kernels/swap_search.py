@@ -210,6 +210,7 @@ def swap_sparse(cost: Any, lists: Any, state: State, order: Any, home: Any, budg
     c1, c2, near, loss, clock = state.c1, state.c2, state.near, state.loss, state.clock
     extra = np.zeros(loss.size)
     touched = np.empty(loss.size, np.int64)
+    listed = np.full(loss.size, -1)
     cheapest = _cheapest(loss)
     while clock[2] < order.size and budget > 0:
         if clock[1] >= order.size:
@@ -235,11 +236,10 @@ def swap_sparse(cost: Any, lists: Any, state: State, order: Any, home: Any, budg
             c = lists.col_val[t]
             if c < c2[i]:
                 a = near[i]
-                if extra[a] == 0.0:
+                if listed[a] != j:
+                    listed[a] = j
                     touched[count] = a
                     count += 1
-                    # A client with c1 = c2 adds nothing: the tiny offset keeps the slot from being listed twice.
-                    extra[a] = 1e-300
                 if c < c1[i]:
                     gain += c1[i] - c
                     extra[a] += c2[i] - c1[i]
