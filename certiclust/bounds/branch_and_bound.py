@@ -30,6 +30,10 @@ from certiclust.space.lists import Floats, Ints, Lists, restrict
 
 #: Ascent of a node: first step factor, patience, smallest step factor, largest number of steps.
 STEP, PATIENCE, FLOOR, NODE_ITERATIONS = 0.4, 15, 0.01, 300
+#: The same where the sibling is closed already.
+FIXED_ITERATIONS = 40
+#: Ascents of nodes aim above the incumbent by this share of the gap of their parent.
+OVERSHOOT = 0.3
 #: Branching looks at so many candidates with a share near a half, and probes so many unknown ones by short ascents.
 SHORTLIST, PROBES, RELIABLE, PROBE_ITERATIONS = 16, 4, 1, 15
 
@@ -147,8 +151,9 @@ class Tree:
             lower, number = heapq.heappop(self._heap)
             work = self._work.pop(number)
             candidate = self._branching_candidate(work)
-            self._child(number, work, candidate, -1, lower)
-            self._child(number, work, candidate, +1, lower)
+            branched = self._child(number, work, candidate, -1, lower)
+            # If the closed side is done with, the open one is the parent with a candidate fixed: a short ascent will do.
+            self._child(number, work, candidate, +1, lower, NODE_ITERATIONS if branched else FIXED_ITERATIONS)
 
     def _branching_candidate(self, work: _Work) -> int:
         """Candidate that promises to lift both children, by pseudo-costs; unknown ones are probed first."""
@@ -191,8 +196,16 @@ class Tree:
         self.iterations += ascent.iterations
         self._counted += ascent.work + 6.0 * ascent.u.size * ascent.iterations
 
-    def _child(self, parent: int, work: _Work, candidate: int, side: int, inherited: float) -> None:
-        """Bound one child, record it and queue it unless it is closed."""
+    def _child(
+        self,
+        parent: int,
+        work: _Work,
+        candidate: int,
+        side: int,
+        inherited: float,
+        iterations: int = NODE_ITERATIONS,
+    ) -> bool:
+        """Bound one child, record it and queue it unless it is closed; True if it was queued."""
         live = work.live if side > 0 else work.live[work.live != candidate]
         opened = np.union1d(work.opened, [candidate]) if side > 0 else work.opened
         node = Node(parent, int(self.ids[candidate]), side)
@@ -201,11 +214,11 @@ class Tree:
         k = self.instance.k
         if opened.size > k or live.size < k:
             node.lower = np.inf
-            return
+            return False
         lists, flags = self._restricted(live, opened)
         if opened.size == k:
             self._settle(number, opened, inherited)
-            return
+            return False
         ascent = ascend(
             lists,
             self.instance,
@@ -215,7 +228,8 @@ class Tree:
             step=STEP,
             patience=PATIENCE,
             floor=FLOOR,
-            iterations=NODE_ITERATIONS,
+            iterations=iterations,
+            target=self.upper + OVERSHOOT * max(0.0, self.upper - work.value),
         )
         self._count(ascent)
         self._counted += 4.0 * self.lists.n_pairs
@@ -225,9 +239,10 @@ class Tree:
         if is_closed(bound.lower, self.upper, self.instance.granularity):
             node.stages.append(self._stage(bound, live))
             self._closed = min(self._closed, node.lower)
-            return
+            return False
         self._propose(bound, live)
         self._queue(number, _Work(live, opened, ascent.u, ascent.share, ascent.value), bound, flags)
+        return number in self._work
 
     def _queue(self, number: int, work: _Work, bound: Bound, flags: Flags) -> None:
         """Apply the reduction rules, record the stage and push the node."""

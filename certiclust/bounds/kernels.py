@@ -23,7 +23,7 @@ class Dual(NamedTuple):
     share : (m,) float64, moving average of ``chosen`` (a primal estimate)
     fixed : (m,) int8, 1 = must be open, 0 = free, -1 = must stay closed
     end : (n,) int64, end of the active part of every client's list
-    scalars : (9,) float64: best L, lambda, idle steps, iterations, lambda floor, upper bound, list entries read, done,
+    scalars : (9,) float64: best L, lambda, idle steps, iterations, lambda floor, target, list entries read, done,
         goal (the ascent stops once L reaches it)
     """
 

@@ -118,6 +118,7 @@ def ascend(
     patience: int = 20,
     floor: float = 1e-3,
     iterations: int = 400,
+    target: float | None = None,
     should_stop: Callable[[], bool] | None = None,
 ) -> Ascent:
     """Deflected subgradient ascent of L from ``u``.
@@ -131,13 +132,16 @@ def ascend(
     u
         Starting multipliers; clamped to the radii.
     upper
-        Cost of the incumbent: target of the step length.
+        Cost of the incumbent: the ascent ends once it is reached.
     fixed
         1 for candidates that must be open.
     step, patience, floor
         Step factor, halved after ``patience`` idle steps, the ascent ends below ``floor``.
     iterations
         Largest number of steps.
+    target
+        Value that the step length aims at, None for ``upper``. Aimed at ``upper`` itself, steps die out just below it,
+        so a node that can be closed is closed sooner with a target above.
     should_stop
         Polled between blocks of about 20 ms.
     """
@@ -156,7 +160,7 @@ def ascend(
         np.zeros(9),
     )
     goal = goal_value(upper, instance.granularity)
-    dual.scalars[:] = (-kernels.BIG, step, 0.0, 0.0, floor, upper, 0.0, 0.0, goal)
+    dual.scalars[:] = (-kernels.BIG, step, 0.0, 0.0, floor, upper if target is None else target, 0.0, 0.0, goal)
     while dual.scalars[7] == 0.0 and dual.scalars[3] < iterations:
         kernels.ascend_block(lists, dual, instance.k, patience, iterations - int(dual.scalars[3]), BLOCK_WORK)
         if should_stop is not None and should_stop():

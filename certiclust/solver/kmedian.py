@@ -21,7 +21,7 @@ from certiclust.bounds.lagrangian import (
 from certiclust.evolution.pool import Search
 from certiclust.solver.loop import Strategy
 from certiclust.space import Space
-from certiclust.space.lists import Floats, Ints, Lists, restrict
+from certiclust.space.lists import Floats, Ints, Lists, build_lists, restrict
 
 #: Factor on the budget while a search for many centres still improves.
 MAX_EXTENSION = 8.0
@@ -165,9 +165,9 @@ class KMedianStrategy(Strategy):
         return not (k > 100 and self.search.idle < 2 * (60 + k) and work < MAX_EXTENSION * self._budget)
 
     def evolve(self) -> None:
-        """Search for as much work as was spent on bounds while it still finds something, else for a tenth."""
+        """Search for as much work as was spent on bounds while it still finds something, else for a little."""
         fresh = self.search.idle < 60 + self.instance.k
-        wanted = (1.0 if fresh else 0.1) * self._bound_work - self.search.work
+        wanted = (1.0 if fresh else 0.05) * self._bound_work - self.search.work
         # Few centres: the first swaps are nearly optimal. Many: the search needs its share before branching starts.
         least, most = (4.0 if self.instance.k < 40 else 12.0, 25.0) if fresh else (0.3, 5.0)
         if self._rounds == 0:
@@ -229,6 +229,17 @@ class KMedianStrategy(Strategy):
             keep = ~dropped
             self._lists, self.fixed, self.live = restrict(self.lists, keep), self.fixed[keep], self.live[keep]
             self.share = self.share[keep]
+        self._widen()
+
+    def _widen(self) -> None:
+        """Double the radius of clients whose multiplier is held down by it: the bound would stay below its best."""
+        held = self.u >= self.lists.radius * (1.0 - 1e-9)
+        if not held.any():
+            return
+        radius = np.where(held, 2.0 * self.lists.radius, self.lists.radius)
+        wider = build_lists(self.cost[self.live], radius, self.limits.should_stop)
+        if wider is not None:
+            self._lists = wider
 
     def _settled(self) -> bool:
         """Return whether another round at the root is not worth it."""
