@@ -152,7 +152,7 @@ class Tree:
             work = self._work.pop(number)
             candidate = self._branching_candidate(work)
             branched = self._child(number, work, candidate, -1, lower)
-            # If the closed side is done with, the open one is the parent with a candidate fixed: a short ascent will do.
+            # If the closed side is done with, the open one is the parent with a candidate fixed: a short ascent does.
             self._child(number, work, candidate, +1, lower, NODE_ITERATIONS if branched else FIXED_ITERATIONS)
 
     def _branching_candidate(self, work: _Work) -> int:
@@ -295,16 +295,19 @@ class Tree:
         self.proposals.append(self.ids[live[bound.chosen == 1]])
 
 
-def pack(nodes: list[Node], granularity: float) -> dict[str, object]:
-    """Return a tree as plain arrays: nodes, then their stages one after the other, for a certificate to carry."""
+def pack(nodes: list[Node], granularity: float, unit: float) -> dict[str, object]:
+    """Return a tree as plain arrays for a certificate to carry: nodes, then their stages one after the other.
+
+    Multipliers are counted in `unit`, a power of two, and granularity is only ever claimed for a unit of 1.
+    """
     stages = [(number, stage) for number, node in enumerate(nodes) for stage in node.stages]
     packed: dict[str, object] = {
-        "granularity": granularity,
+        "granularity": granularity if unit == 1.0 else 0.0,
         "parent": np.array([node.parent for node in nodes]),
         "candidate": np.array([node.candidate for node in nodes]),
         "side": np.array([node.side for node in nodes]),
         "stage_node": np.array([number for number, _ in stages], dtype=np.int64),
-        "u": np.array([stage.u for _, stage in stages]),
+        "u": np.array([stage.u * unit for _, stage in stages]),
     }
     for name in ("dropped", "opened"):
         parts = [getattr(stage, name) for _, stage in stages]
