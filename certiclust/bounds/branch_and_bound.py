@@ -37,6 +37,9 @@ OVERSHOOT = 0.3
 #: Branching looks at so many candidates with a share near a half, and probes so many unknown ones by short ascents.
 SHORTLIST, PROBES, RELIABLE, PROBE_ITERATIONS = 16, 4, 1, 15
 
+#: Work charged for the overhead of a node, so that tiny instances end as well.
+NODE_WORK = 400_000
+
 
 class Stage(NamedTuple):
     """Multipliers with the candidates they prove useless or indispensable (original numbers)."""
@@ -232,7 +235,7 @@ class Tree:
             target=self.upper + OVERSHOOT * max(0.0, self.upper - work.value),
         )
         self._count(ascent)
-        self._counted += 4.0 * self.lists.n_pairs
+        self._counted += 4.0 * self.lists.n_pairs + NODE_WORK
         self._learn(0 if side < 0 else 1, candidate, ascent.value - work.value)
         bound = certify(lists, self.instance, ascent, self.upper, flags)
         node.lower = max(bound.lower, inherited)

@@ -74,14 +74,14 @@ def granularity_of(cost: Floats) -> float:
 
 def default_budget(size: int) -> float:
     """Return the work after which an unproved run ends: in proportion to the matrix, seconds if it is small."""
-    return max(125.0 * size, 1.2e9 * min(1.0, (1e6 / max(size, 1)) ** 3))
+    return max(115.0 * size, 1.2e9 * min(1.0, (1e6 / max(size, 1)) ** 3))
 
 
-def single_center(space: Space, instance: Instance) -> Proof:
+def single_center(space: Space, weights: Floats, instance: Instance) -> Proof:
     """Solve k = 1 by enumeration, blockwise; with u_i at the largest cost of client i the relaxation is exact."""
     totals, u, unit = np.empty(space.m), np.zeros(space.n), 1.0
     for part, distances in space.blocks():
-        cost = distances * space.weights
+        cost = distances * weights
         totals[part] = cost.sum(axis=1)
         u = np.maximum(u, cost.max(axis=0))
         unit = min(unit, granularity_of(cost))
@@ -127,6 +127,8 @@ class KMedianStrategy(Strategy):
         self.lower = 0.0
         self._budget = default_budget(cost.size)
         self._bound_work = 0.0
+        self._before = 0.0
+        self._last_round = 0.0
         self._rounds = 0
         self._dropped = 0
 
@@ -157,12 +159,23 @@ class KMedianStrategy(Strategy):
             return True
         if self.tree is not None and self.tree.finished:
             return True
-        work = self.search.work + self._bound_work
-        if work < self._budget:
+        if self.instance.noise > 1e-6 * self.upper:
+            return True  # rounding errors drown the costs: nothing can be proved
+        if not self._spent:
             return False
-        # Many centres: the search converges slowly, so it may go on while it still finds better solutions.
+        # Many centres: the search converges slowly, so it may go on alone while it still finds better solutions.
         k = self.instance.k
-        return not (k > 100 and self.search.idle < 2 * (60 + k) and work < MAX_EXTENSION * self._budget)
+        return not (k > 100 and self.search.idle < 2 * (60 + k) and self._work < MAX_EXTENSION * self._budget)
+
+    @property
+    def _work(self) -> float:
+        """Work so far, of search and bound."""
+        return self.search.work + self._bound_work
+
+    @property
+    def _spent(self) -> bool:
+        """Whether another round would end nearer to twice than to once the rest of the budget."""
+        return self._work + 0.5 * self._last_round >= self._budget
 
     def evolve(self) -> None:
         """Search for as much work as was spent on bounds while it still finds something, else for a little."""
@@ -172,10 +185,15 @@ class KMedianStrategy(Strategy):
         least, most = (4.0 if self.instance.k < 40 else 12.0, 25.0) if fresh else (0.3, 5.0)
         if self._rounds == 0:
             least = 1.0  # a first bound early: it guides the search, and a time limit may be short
+        if self._spent:
+            least = most
+        self._before = self._work
         self.search.evolve(int(min(max(wanted, least * self.cost.size), most * self.cost.size)))
 
     def bound(self) -> None:
         """Ascend at the root, or branch once the root has settled; polish what the relaxation opens."""
+        if self._spent:
+            return
         if self.tree is not None:
             self.tree.upper = self.upper
             self.tree.run(BATCH, self.limits.should_stop)
@@ -188,6 +206,7 @@ class KMedianStrategy(Strategy):
         """Take over what the bound proved: the lower bound, and the candidates that are left."""
         if self.tree is not None:
             self._harvest(self.tree)
+        self._last_round = self._work - self._before
         self.search.order = self.live
         self.search.favoured = self.live[self.share > 0.01]
 

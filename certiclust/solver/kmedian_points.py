@@ -39,6 +39,8 @@ class PointsStrategy(Strategy):
     ----------
     space
         Points and candidates, with a distance that the kernels compute on the fly.
+    weights
+        Weights of the clients, in the unit in which costs are counted.
     instance
         Number of centres and margins.
     limits
@@ -47,12 +49,12 @@ class PointsStrategy(Strategy):
         Seed of all random decisions.
     """
 
-    def __init__(self, space: Space, instance: Instance, limits: Limits, seed: int) -> None:
+    def __init__(self, space: Space, weights: Floats, instance: Instance, limits: Limits, seed: int) -> None:
         self.instance, self.limits = instance, limits
         self.rng = np.random.default_rng(seed)
         rows = space.rows()
         assert isinstance(rows, PointRows)
-        self.weights = space.weights
+        self.weights = weights
         self._place(rows)
         start = self._sample_start()
         self.by_client, self.by_site = self._sort_by(start)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -15,6 +16,8 @@ from certiclust.problems import KMedianProblem
 from certiclust.solver.kmedian import KMedianStrategy, Limits, Proof, granularity_of, single_center
 from certiclust.solver.kmedian_points import PointsStrategy
 from certiclust.solver.loop import evolve_bound_reduce
+from certiclust.space import Space
+from certiclust.space.metrics import column_spread
 
 Record = Callable[[int, float, float, int], None]
 
@@ -45,39 +48,42 @@ def run_kmedian(
     """
     space = problem.space
     limits = Limits(gap_tol, max_iter, should_stop)
-    noise = rounding_margin(space, 1)[1] * problem.k * float(space.weights.sum())
-    width = space.points.shape[1]
-    if space.matrix is None and problem.k > 1:
-        return _finish(
-            problem, _run(PointsStrategy(space, Instance(problem.k, 0.0, width, noise), limits, seed), record)
-        )
+    unit = _unit(space)
+    weights = space.weights / unit
+    noise = rounding_margin(space, 1)[1] * problem.k * float(weights.sum())
+    instance = Instance(problem.k, 0.0, space.points.shape[1], noise)
     if problem.k == 1:
-        return _finish(problem, single_center(space, Instance(1, 0.0, width, noise)))
-    cost = _weighted(problem)
-    instance = Instance(problem.k, granularity_of(cost), width, noise)
-    return _finish(problem, _run(KMedianStrategy(cost, instance, limits, seed), record))
+        return _finish(problem, single_center(space, weights, instance), unit)
+    if space.matrix is None:
+        return _finish(problem, _run(PointsStrategy(space, weights, instance, limits, seed), record, unit), unit)
+    cost = space.matrix if np.all(weights == 1.0) else np.ascontiguousarray(space.matrix * weights)
+    instance = instance._replace(granularity=granularity_of(cost) if unit == 1.0 else 0.0)
+    return _finish(problem, _run(KMedianStrategy(cost, instance, limits, seed), record, unit), unit)
 
 
-def _run(strategy: KMedianStrategy | PointsStrategy, record: Record) -> Proof:
+def _unit(space: Space) -> float:
+    """Return the power of two in which costs are counted: 1, but where they come near to the ends of float64."""
+    if space.matrix is not None:
+        largest = float(space.matrix.max())
+    else:
+        largest = float(np.square(column_spread(np.concatenate([space.points, space.candidates]))).sum())
+    largest *= float(space.weights.max())
+    return 1.0 if largest == 0 or 1e-100 <= largest <= 1e100 else 2.0 ** math.frexp(largest)[1]
+
+
+def _run(strategy: KMedianStrategy | PointsStrategy, record: Record, unit: float) -> Proof:
     def note() -> None:
         proof = strategy.proof()
-        record(proof.iterations, proof.upper, proof.lower, strategy.live.size)
+        record(proof.iterations, proof.upper * unit, proof.lower * unit, strategy.live.size)
 
     evolve_bound_reduce(strategy, note)
     return strategy.proof()
 
 
-def _weighted(problem: KMedianProblem) -> NDArray[np.float64]:
-    """Return the weighted costs, candidates x clients; the matrix itself where all weights are 1."""
-    space, matrix = problem.space, problem.space.matrix
-    assert matrix is not None
-    return matrix if np.all(space.weights == 1.0) else np.ascontiguousarray(matrix * space.weights)
-
-
-def _finish(problem: KMedianProblem, proof: Proof) -> KMedianRun:
+def _finish(problem: KMedianProblem, proof: Proof, unit: float) -> KMedianRun:
     relative, _ = rounding_margin(problem.space, problem.space.n)
     # An integral bound is exact; a real one must not exceed what another order of summation makes of the cost.
-    value = proof.lower if proof.granularity > 0 else max(0.0, proof.lower * (1 - relative))
-    witness = {"tree": pack(proof.nodes, proof.granularity)}
+    value = unit * (proof.lower if proof.granularity > 0 else max(0.0, proof.lower * (1 - relative)))
+    witness = {"tree": pack(proof.nodes, proof.granularity, unit)}
     bound = Bound(value, None, "", "Lagrangian bound", witness)
     return KMedianRun(np.asarray(proof.centers, dtype=np.intp), bound, proof.iterations, len(proof.nodes))
