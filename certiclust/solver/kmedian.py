@@ -24,7 +24,9 @@ from certiclust.space import Space
 from certiclust.space.lists import Floats, Ints, Lists, build_lists, restrict
 
 #: Factor on the budget while a search for many centres still improves.
-MAX_EXTENSION = 8.0
+MAX_EXTENSION = 12.0
+#: Restarts of the search without success after which it does not go on alone.
+IDLE_ROUNDS = 8
 #: Nodes of the tree between two rounds of search.
 BATCH = 10
 
@@ -74,7 +76,7 @@ def granularity_of(cost: Floats) -> float:
 
 def default_budget(size: int) -> float:
     """Return the work after which an unproved run ends: in proportion to the matrix, seconds if it is small."""
-    return max(115.0 * size, 1.2e9 * min(1.0, (1e6 / max(size, 1)) ** 3))
+    return max(115.0 * size, 1.2e9 * min(1.0, (1e6 / max(size, 1)) ** 4))
 
 
 def single_center(space: Space, weights: Floats, instance: Instance) -> Proof:
@@ -165,7 +167,7 @@ class KMedianStrategy(Strategy):
             return False
         # Many centres: the search converges slowly, so it may go on alone while it still finds better solutions.
         k = self.instance.k
-        return not (k > 100 and self.search.idle < 2 * (60 + k) and self._work < MAX_EXTENSION * self._budget)
+        return not (k > 100 and self.search.idle < IDLE_ROUNDS * (60 + k) and self._work < MAX_EXTENSION * self._budget)
 
     @property
     def _work(self) -> float:

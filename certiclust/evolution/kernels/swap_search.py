@@ -210,7 +210,8 @@ def swap_sparse(cost: Any, lists: Any, state: State, order: Any, home: Any, budg
     c1, c2, near, loss, clock = state.c1, state.c2, state.near, state.loss, state.clock
     extra = np.zeros(loss.size)
     touched = np.empty(loss.size, np.int64)
-    listed = np.full(loss.size, -1)
+    listed = np.zeros(loss.size, np.int64)
+    turn = 0
     cheapest = _cheapest(loss)
     while clock[2] < order.size and budget > 0:
         if clock[1] >= order.size:
@@ -231,13 +232,14 @@ def swap_sparse(cost: Any, lists: Any, state: State, order: Any, home: Any, budg
         clock[3] += last - first + 8
         gain = 0.0
         count = 0
+        turn += 1
         for t in range(first, last):
             i = lists.col_idx[t]
             c = lists.col_val[t]
             if c < c2[i]:
                 a = near[i]
-                if listed[a] != j:
-                    listed[a] = j
+                if listed[a] != turn:
+                    listed[a] = turn
                     touched[count] = a
                     count += 1
                 if c < c1[i]:
