@@ -145,10 +145,10 @@ class Tree:
         counted, self._counted = self._counted, 0.0
         return counted
 
-    def run(self, nodes: int, should_stop: Callable[[], bool] | None = None) -> None:
-        """Branch until ``nodes`` more children exist, the tree is closed or ``should_stop``."""
+    def run(self, nodes: int, should_stop: Callable[[], bool] | None = None, most_work: float = np.inf) -> None:
+        """Branch until ``nodes`` more children exist, ``most_work`` is done, the tree is closed or ``should_stop``."""
         last = len(self.nodes) + nodes
-        while len(self.nodes) < last and not self.finished:
+        while len(self.nodes) < last and self._counted < most_work and not self.finished:
             if should_stop is not None and should_stop():
                 return
             lower, number = heapq.heappop(self._heap)

@@ -35,7 +35,7 @@ class KMedian(CertifiedClusterer):
         ``"gsemo"`` is Algorithm 1 of the paper and nothing else; ``"auto"`` is the loop of evolution, bound and
         reduction.
     max_iter : int, "theorem" or None, default=None
-        For ``"gsemo"`` iterations, counted as in the paper; for ``"auto"`` offspring. ``"theorem"`` is the ceiling of the
+        For ``"gsemo"`` iterations, counted as in the paper; for ``"auto"`` offspring. ``"theorem"``: the ceiling of the
         expected iteration bound (an expectation: its condition is still checked). None: ``"gsemo"`` stops after
         ``10 * n_candidates * k`` iterations without progress, ``"auto"`` when the gap is closed or its work, counted in
         distances, is done.

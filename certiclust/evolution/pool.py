@@ -19,6 +19,8 @@ TAIL = 1.5
 CROSSOVER = 0.05
 #: Share of entering centres drawn from the support of the relaxation.
 FAVOUR = 0.7
+#: A leaving centre that is not near the entering one is the cheapest of so many in half of the cases.
+CONTEST = 8
 #: Work charged for the overhead of one variation.
 STEP_WORK = 20_000
 #: Solutions kept.
@@ -142,8 +144,11 @@ class Search:
                 continue
             kind = rng.random()
             client = self._home[new]
-            if kind < 0.5:
+            if kind < 0.25:
                 out = int(rng.integers(self.k))
+            elif kind < 0.5:
+                few = rng.integers(self.k, size=CONTEST)
+                out = int(few[np.argmin(trial.loss[few])])
             else:
                 out = int(trial.near[client] if kind < 0.75 else trial.second[client])
             kernels.exchange(self.cost, trial, out, new)

@@ -29,6 +29,8 @@ MAX_EXTENSION = 12.0
 IDLE_ROUNDS = 8
 #: Nodes of the tree between two rounds of search.
 BATCH = 10
+#: Share of the gap that another ascent at the root must have closed for one more to be tried.
+WORTH = 0.05
 
 
 @dataclass(frozen=True)
@@ -133,6 +135,7 @@ class KMedianStrategy(Strategy):
         self._last_round = 0.0
         self._rounds = 0
         self._dropped = 0
+        self._gain = 1.0
 
     @property
     def lists(self) -> Lists:
@@ -184,7 +187,7 @@ class KMedianStrategy(Strategy):
         fresh = self.search.idle < 60 + self.instance.k
         wanted = (1.0 if fresh else 0.05) * self._bound_work - self.search.work
         # Few centres: the first swaps are nearly optimal. Many: the search needs its share before branching starts.
-        least, most = (4.0 if self.instance.k < 40 else 12.0, 25.0) if fresh else (0.3, 5.0)
+        least, most = (2.0 if self.instance.k < 40 else 12.0, 25.0) if fresh else (0.3, 5.0)
         if self._rounds == 0:
             least = 1.0  # a first bound early: it guides the search, and a time limit may be short
         if self._spent:
@@ -198,7 +201,7 @@ class KMedianStrategy(Strategy):
             return
         if self.tree is not None:
             self.tree.upper = self.upper
-            self.tree.run(BATCH, self.limits.should_stop)
+            self.tree.run(BATCH, self.limits.should_stop, self._budget - self._work)
         elif self._settled():
             self.tree = self._branch()
         else:
@@ -243,7 +246,8 @@ class KMedianStrategy(Strategy):
         if bound.lower > self.root.lower or dropped.any() or opened.any():
             self.root.stages.append(Stage(bound.u, self.live[dropped], self.live[opened]))
             self.root.lower = max(self.root.lower, bound.lower)
-        self.lower = min(self.upper, max(self.lower, self.root.lower))
+        before, self.lower = self.lower, min(self.upper, max(self.lower, self.root.lower))
+        self._gain = (self.lower - before) / max(self.upper - before, 1e-300)
         self.fixed[opened] = 1
         self._dropped = int(dropped.sum())
         if self._dropped:
@@ -267,7 +271,8 @@ class KMedianStrategy(Strategy):
         k = self.instance.k
         if self.live.size <= k or int(self.fixed.sum()) >= k:
             return True
-        return (self._rounds >= 3 and self._dropped < 0.1 * self.live.size) or self._rounds >= 8
+        rising = self._gain > WORTH
+        return (self._rounds >= 3 and self._dropped < 0.1 * self.live.size and not rising) or self._rounds >= 20
 
     def _branch(self) -> Tree:
         """Return the tree whose root is the reduced problem."""
