@@ -203,10 +203,10 @@ def _checked(problem: Problem, found: _Found, should_stop: Callable[[], bool]) -
 
 def _history(found: _Found, seconds: float, cost: float, bound: Bound | None) -> NDArray[np.void]:
     """Return the record of the search with a last row for what polish and checks added."""
-    upper, lower, left = cost, 0.0, 0
-    if found.history:
-        _, _, upper, lower, left = found.history[-1]
+    lower, left = (found.history[-1][3:]) if found.history else (0.0, 0)
     if bound is not None:
         lower = max(lower, bound.value)
-    rows = [*found.history, (seconds, found.n_iter, min(upper, cost), lower, left)]
-    return np.array(rows, dtype=HISTORY)
+    history = np.array([*found.history, (seconds, found.n_iter, cost, lower, left)], dtype=HISTORY)
+    # The search sums in another order than the definition of the cost: the last bit is the latter's.
+    history["upper"] = np.maximum(history["upper"], cost)
+    return history
