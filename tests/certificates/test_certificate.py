@@ -338,6 +338,16 @@ def test_weights_of_one_are_no_weights():
     KMedian(4, random_state=0).fit(X, sample_weight=np.ones(len(X))).certificate_.verify(X)
 
 
+def test_cost_zero_needs_no_witness():
+    """Without the triangle inequality the radius can be 0 although two points are apart."""
+    D = np.array([[0.0, 0.0, 0.0], [0.0, 0.0, 5.0], [0.0, 5.0, 0.0]])
+    for seed in range(6):
+        certificate = KCenter(1, metric="precomputed", random_state=seed).fit(D).certificate_
+        assert certificate.cost == 0
+        assert certificate.guarantee.ratio == 1
+        certificate.verify(D)
+
+
 def test_minus_zero_is_zero():
     rows = X.copy()
     rows[0, 0] = 0.0
@@ -429,6 +439,23 @@ def test_other_callable():
     impostor = {"first": lambda a, b: second(a, b)}["first"]
     impostor.__qualname__ = "first"
     refused(certificate, "cost", metric=impostor)
+
+
+def uphill(client, site):
+    """Return an asymmetric norm of the difference: the triangle inequality holds, symmetry does not."""
+    return float(np.maximum(site - client, 0).sum() + 3 * np.maximum(client - site, 0).sum())
+
+
+def test_no_ratio_follows_for_a_directed_distance():
+    """The theorem about swaps is one about metrics; a triangle inequality alone is not enough."""
+    certificate = KMedian(4, metric=uphill, random_state=0).fit(X).certificate_
+    certificate.verify(X, metric=uphill)
+    assert certificate.guarantee is None
+    witness = {**certificate.witness, "swap_optimal": certificate.witness["centers"]}
+    claimed = Guarantee(5.5, "k-median theorem", "1-swap optimal")
+    refused(replace(certificate, guarantee=claimed, witness=witness), "guarantee", metric=uphill)
+    small = certificate.cost / 6
+    refused(replace(certificate, lower_bound=small, witness=witness), "lower_bound", metric=uphill)
 
 
 def test_kmeans_is_about_squares():

@@ -252,6 +252,43 @@ def test_no_forged_claim_is_accepted(problem, kind):
     assert tried > 100
 
 
+@pytest.mark.parametrize(
+    ("problem", "metric", "excess"),
+    [("k-median", "euclidean", 0), ("k-median", "sqeuclidean", 0), ("k-means", "sqeuclidean", 1)],
+)
+def test_what_follows_from_swaps_that_still_gain(problem, metric, excess):
+    """PROOFS.md part 3, with slack: exactly that much is accepted for a set that swaps would improve, and no more."""
+    tried = 0
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        k = int(rng.integers(2, 4))
+        tiny = Tiny(rng.normal(size=(9, 2)), rng.choice([1.0, 2.0, 0.5], size=9), metric)
+        centers = sorted(int(i) for i in rng.choice(9, k, replace=False))
+        cost = tiny.cost(problem, centers)
+        swaps = [tiny.cost(problem, [*centers[:t], *centers[t + 1 :], j]) for t in range(k) for j in range(9)]
+        tau = 1 - min(swaps) / cost
+        left = 1 - k * tau
+        if not (tau > 0.01 and left > 0.05):
+            continue
+        tried += 1
+        squared = ((4 + np.sqrt(16 + 4 * left * (5 + excess))) / (2 * left)) ** 2
+        ratio = float(5 / left if metric == "euclidean" else squared)
+        fingerprint = data_fingerprint(tiny.X, tiny.weights, None)
+        witness = {"centers": centers, "swap_optimal": centers}
+        base = Certificate(problem, 9, k, cost, 0.0, fingerprint, metric, "forgery", None, witness=witness)
+        because = "no single swap gains more than something"
+        for factor, holds in ((1 - 1e-9, True), (1 + 1e-9, False)):
+            claims_bound = replace(base, lower_bound=cost / ratio * factor)
+            claims_ratio = replace(base, guarantee=Guarantee(ratio / factor, f"{problem} theorem", because))
+            for certificate in (claims_bound, claims_ratio):
+                if holds:
+                    certificate.verify(tiny.X, tiny.weights)
+                else:
+                    with pytest.raises(CertificateError, match=r"^(lower_bound|guarantee)"):
+                        certificate.verify(tiny.X, tiny.weights)
+    assert tried > 20
+
+
 def test_zero_optimum_gives_no_ratio_to_other_centres():
     X = np.array([[0.0], [0.0], [5.0], [5.0], [9.0], [9.0]])
     honest = KMedian(3, random_state=0).fit(X).certificate_

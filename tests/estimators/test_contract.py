@@ -617,6 +617,44 @@ def test_fairness_costs_something():
     assert np.isfinite(fair.fairness_ratio_)
 
 
+def test_no_fairness_is_promised_while_a_ball_is_missed():
+    rng = np.random.default_rng(5)
+    X = np.concatenate([10 * c + 0.1 * rng.normal(size=(8, 2)) for c in rng.normal(size=(5, 2))])
+    D, missed, met = distances(X, X), 0, 0
+    for seed in range(30):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            est = FairKMedian(5, beta=1.0, algorithm="gsemo", max_iter=150, random_state=seed).fit(X)
+        balls = est.ball_centers_
+        near = D[np.ix_(balls, est.center_indices_)].min(axis=1) <= est.radii_[balls]
+        if near.all():
+            met += est.certificate_.guarantee is not None
+        else:
+            missed += 1
+            assert est.certificate_.guarantee is None
+            assert f"{np.sum(~near)} of {len(balls)} critical balls have no centre" in est.certificate_.note or (
+                "filled up" in est.certificate_.note
+            )
+        est.certificate_.verify(X)
+        assert est.history_["upper"][-1] == est.cost_
+    assert missed > 3
+    assert met > 3
+
+
+def test_fairness_without_a_metric_ends():
+    """Without the triangle inequality there may be more critical balls than centres; the search still stops."""
+    D = np.full((8, 8), 50.0)
+    for a, b in [(0, 1), (2, 3), (4, 5), (6, 7), (0, 3), (0, 5), (2, 5), (2, 7), (4, 7), (4, 1), (6, 1), (6, 3)]:
+        D[a, b] = D[b, a] = 1.0
+    np.fill_diagonal(D, 0.0)
+    for algorithm in ("auto", "gsemo"):
+        # A fit that only the time limit ends warns, and a warning is an error here.
+        est = FairKMedian(2, beta=1.0, metric="precomputed", algorithm=algorithm, time_limit=20, random_state=0).fit(D)
+        assert_array_equal(est.ball_centers_, [0, 2, 4, 6])
+        assert est.certificate_.guarantee is None
+        est.certificate_.verify(D)
+
+
 def test_duplicated_points_have_radius_zero():
     X = np.repeat([[0.0, 0.0], [1.0, 0.0], [5.0, 0.0]], [5, 5, 5], axis=0)
     est = FairKMedian(3, random_state=0).fit(X)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sklearn import config_context
 
 from certiclust.evolution.kernels import swap
-from certiclust.evolution.polish import least_swap_change, swap_polish
+from certiclust.evolution.polish import least_swap_change, solution_tables, swap_polish
 from certiclust.space import Metric, build_space
 from certiclust.space.kernels import MatrixRows
 from tests import naive
@@ -176,6 +176,39 @@ def test_polished_radius_is_never_worse(problem):
 
     check()
     assert improved > 10
+
+
+@quick
+@given(instances("k-center", min_n=4), st.integers(0, 2**32 - 1))
+def test_every_step_of_the_radius_polish_is_the_best_swap_of_its_candidate(case, seed):
+    posed = pose("k-center", case.space(), case.k)
+    D, n, k = numbers(posed)[0], posed.space.n, posed.k
+    if k == n:
+        return
+    solution = solution_tables(posed, start(posed.space, k, seed))
+    rows, position = posed.space.rows(), np.zeros(2, dtype=np.int64)
+    while position[1] < n:  # until all candidates in turn have brought nothing
+        j, before = int(position[0]), solution.centers.tolist()
+        swap.polish_radius(rows, solution, position, 1)
+        after = solution.centers.tolist()
+        options = [naive.radius(D, [*before[:t], j, *before[t + 1 :]]) for t in range(k)]
+        assert naive.radius(D, after) == min([naive.radius(D, before), *options])
+        if min(options) >= naive.radius(D, before):
+            assert after == before  # a swap that gains nothing could go round in circles
+        assert solution.d1.max() == naive.radius(D, after)
+        assert position[0] == (j + 1) % n
+        assert len(set(after)) == k
+
+
+def test_radius_polish_makes_no_swap_that_leaves_another_farthest_point():
+    # Two centres at 0, points at 5 and -5: either point as a centre leaves the other one 5 away.
+    X = np.array([[0.0], [0.0], [5.0], [-5.0]])
+    posed = pose("k-center", build_space(X, None, Metric.of("euclidean"), np.ones(4)), 2)
+    solution = solution_tables(posed, np.array([0, 1]))
+    position = np.zeros(2, dtype=np.int64)
+    swap.polish_radius(posed.space.rows(), solution, position, 100)
+    assert solution.centers.tolist() == [0, 1]
+    assert position[1] == 4
 
 
 def test_radius_polish_finds_the_one_good_swap():
