@@ -24,7 +24,7 @@ SAMPLE, SAMPLE_WORK = 4000, 6e8
 #: Distances computed between two polls of ``should_stop`` (about 20 ms).
 BLOCK = 6_000_000
 #: Distances computed by the swaps of one start.
-SWAP_WORK = 4e9
+SWAP_WORK = 3e9
 #: Ascents of the bound.
 ROUNDS = 2
 

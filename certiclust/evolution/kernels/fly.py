@@ -147,7 +147,7 @@ def swap_fly(rows: PointRows, sites: PointRows, weights: Any, state: State, orde
         if delta[out] - gain < -TOLERANCE * state.total[0]:
             _exchange(rows, weights, state, out, j)
             group(state, weights, c2, rows.code, ptr, idx, reach)
-            spent += 2 * weights.size
+            spent += 6 * weights.size  # two passes, and all centres for the clients that lost one
             clock[2] = 0
         budget -= spent
         clock[3] += spent
