@@ -35,7 +35,7 @@ def hard(seed, n=12, m=11, kind=None):
 
 def plant(cost, k, upper, unit, steps=25):
     """A tree on all candidates after a short ascent at the root, as the solver starts it."""
-    m, n = cost.shape
+    m, _n = cost.shape
     instance = Instance(k, unit)
     lists = build_lists(cost, 2.0 * cost.max(axis=0) + 1.0)
     best = min(brute.solutions(cost, k), key=lambda item: item[1])[0]

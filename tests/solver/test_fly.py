@@ -1,5 +1,7 @@
 """Swaps and lists straight from coordinates, against matrices; the strategy without a matrix, against brute force."""
 
+import itertools
+
 import numpy as np
 import pytest
 import sklearn
@@ -53,7 +55,7 @@ def fly_state(rows, w, m, centers, parts=2):
     state = new_state(m, w.size, len(centers))
     state.centers[:] = centers
     cuts = np.linspace(0, w.size, parts + 1).astype(int)
-    for start, stop in zip(cuts[:-1], cuts[1:], strict=True):
+    for start, stop in itertools.pairwise(cuts):
         kernels.reset_range(rows, w, state, start, stop)
     return state
 
@@ -95,7 +97,7 @@ def test_swaps_from_coordinates_equal_those_from_the_matrix(metric):
         rng = np.random.default_rng(seed)
         X = rng.integers(0, 3, (60, 1)) * 5.0 + rng.normal(size=(60, 3))
         w = brute.weights(rng, 60, "real")
-        space, rows, sites, cost = rows_of(metric, X, None, w)
+        _space, rows, sites, cost = rows_of(metric, X, None, w)
         centers, order = rng.choice(60, 6, replace=False), rng.permutation(60)
         fly = fly_state(rows, w, 60, centers)
         held = new_state(60, 60, 6)
@@ -110,7 +112,7 @@ def test_swaps_from_coordinates_equal_those_from_the_matrix(metric):
 @given(seed=seeds)
 def test_groups_and_near_pairs(metric, seed):
     rng, X, F, w, k = instance(seed, metric)
-    space, rows, sites, cost = rows_of(metric, X, F, w)
+    _space, rows, sites, cost = rows_of(metric, X, F, w)
     m, n = cost.shape
     state = fly_state(rows, w, m, rng.choice(m, k, replace=False))
     radius = state.c2 * rng.choice([0.3, 1.0, 1.4], n)
@@ -141,7 +143,7 @@ def test_groups_and_near_pairs(metric, seed):
 
 @pytest.mark.parametrize("metric", METRICS)
 def test_nearest_site(metric):
-    rng, X, F, w, k = instance(3, metric)
+    rng, X, F, _w, k = instance(3, metric)
     space, rows, _, cost = rows_of(metric, X, F, np.ones(len(X)))
     centers = rng.choice(space.m, k, replace=False)
     nearest = np.full(space.n, -1, np.int64)
@@ -224,7 +226,7 @@ def test_a_stop_anywhere_leaves_a_valid_proof(after):
 @settings(derandomize=True, deadline=None, max_examples=60)
 @given(seeds, st.sampled_from(METRICS))
 def test_fit_without_a_matrix_against_brute_force(seed, metric):
-    rng, X, F, w, k = instance(seed, metric, max_n=11)
+    _rng, X, F, w, k = instance(seed, metric, max_n=11)
     options = {"metric": metric} if F is None else {"metric": metric, "candidates": F}
     cost = np.ascontiguousarray(brute.distances(X, X if F is None else F, metric).T * w)
     case = brute.Case(X, k, cost, options, w)
