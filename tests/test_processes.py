@@ -49,9 +49,7 @@ def python(code, *arguments):
     return done.stdout
 
 
-@pytest.mark.parametrize(
-    ("name", "algorithm"), [("KMedian", "auto"), ("FairKMedian", "gsemo"), ("KTMM", "auto"), ("KCenter", "gsemo")]
-)
+@pytest.mark.parametrize(("name", "algorithm"), [("KMedian", "auto"), ("FairKMedian", "gsemo"), ("KCenter", "gsemo")])
 def test_ctrl_c_returns_the_best_solution_with_its_certificate(name, algorithm):
     command = [sys.executable, "-c", LONG_FIT, name, algorithm]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:

@@ -198,7 +198,9 @@ def gsemo(
 
 def _progress(engine: Engine, seconds: float) -> Progress:
     members = int(np.count_nonzero(engine._archive.slot >= 0))
-    return Progress(seconds, engine.iteration, engine.upper, engine.lower, engine.improved, members, engine.certified)
+    found = engine.best is not None
+    bounds = engine.upper, engine.lower
+    return Progress(seconds, engine.iteration, *bounds, engine.improved, found, members, engine.certified)
 
 
 def _record(history: list[HistoryRow], progress: Progress, candidates: int) -> None:

@@ -27,7 +27,9 @@ class Progress:
     upper, lower : float
         Best cost of a feasible size-k solution (infinite while there is none) and the lower bound known so far.
     improved : int
-        Iteration at which `upper` last fell.
+        Iteration at which the size-k solution last got better, in cost or in constraints met.
+    found : bool
+        Whether there is a size-k solution, feasible or not.
     population : int
         |P|.
     certified : bool
@@ -39,6 +41,7 @@ class Progress:
     upper: float
     lower: float
     improved: int
+    found: bool
     population: int
     certified: bool
 
@@ -63,7 +66,7 @@ class Criterion:
 
     def __call__(self, progress: Progress) -> bool:
         """Return whether to stop now."""
-        waited = progress.iteration - progress.improved if progress.upper < inf else 0
+        waited = progress.iteration - progress.improved if progress.found else 0
         enough = self.until_certified and progress.certified
         enough |= progress.upper < inf and progress.upper <= self.target
         return enough or progress.iteration >= self.last or waited >= self.patience
@@ -96,7 +99,7 @@ class MaxIterations(Criterion):
 
 
 class NoImprovement(Criterion):
-    """Stop when the best size-k cost has not fallen for `n` iterations, exactly; never before there is one."""
+    """Stop when the size-k solution has not got better for `n` iterations, exactly; never before there is one."""
 
     def __init__(self, n: int) -> None:
         self.patience = n

@@ -390,7 +390,7 @@ CHANGES = st.one_of(
 def test_a_changed_field_is_refused_or_still_true(tmp_path):
     outcomes = {"refused": 0, "accepted": 0}
 
-    @steady(1500)
+    @steady(800)
     @given(st.integers(0, 14), st.data(), CHANGES)
     def check(index, data, change):
         tiny, text = honest(index)
@@ -410,7 +410,7 @@ def test_a_changed_field_is_refused_or_still_true(tmp_path):
 def test_a_changed_byte_is_refused_or_still_true(tmp_path):
     outcomes = {"refused": 0, "accepted": 0}
 
-    @steady(1500)
+    @steady(800)
     @given(st.integers(0, 14), st.integers(0, 10**6), st.integers(0, 255), st.sampled_from(["set", "insert", "delete"]))
     def check(index, place, byte, how):
         tiny, text = honest(index)

@@ -99,7 +99,7 @@ def check_records(problem, engine, process, D):
 def test_replay_gives_the_same_population_on_every_kind_of_instance(problem):
     rng = np.random.default_rng(PROBLEMS.index(problem))
     seen = set()
-    for _ in range(60):
+    for _ in range(45):
         case = instance(rng, problem, int(rng.integers(1, 10)))
         posed = pose(problem, case.space(), case.k, beta=float(rng.choice([1.0, 1.5])))
         seen |= {*case.label.split("/"), "k=1" if case.k == 1 else "k=m" if case.k == case.D.shape[1] else "between"}
@@ -174,6 +174,21 @@ def test_equal_swaps_beside_huge_distances_are_not_lost_to_rounding(problem):
             naive.follow(process, engine._law, state, 10, last)
             state = np.array([process.rng.a, process.rng.b], dtype=np.uint64)
             assert listed(engine.population) == process.members()
+
+
+@pytest.mark.parametrize("problem", ["k-median", "fair k-median"])
+def test_what_is_remembered_about_swaps_is_forgotten_when_the_population_changes(problem):
+    # Long enough, with enough centres, for candidates to be judged, P to change, and the same ones to be met again.
+    rng = np.random.default_rng(500)
+    for trial in range(3):
+        case = instance(rng, problem, 40, kind="uniform", weight="wild", k=6, metric="euclidean", other_sites=False)
+        posed = pose(problem, case.space(), 6)
+        process = naive.Gsemo(lambda c, posed=posed: posed.f1(np.array(sorted(c), dtype=np.intp)), 6, refresh=False)
+        engine = engine_for(posed, trial)
+        naive.follow(process, engine._law, engine._state.copy(), 40, 20_000)
+        engine.advance(Limits(last=20_000))
+        assert listed(engine.population) == process.members()
+        assert engine.improved == process.improved
 
 
 def test_replay_counts_an_iteration_without_flips_and_changes_nothing():

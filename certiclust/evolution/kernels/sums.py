@@ -246,7 +246,7 @@ def advance(
     removed, added = np.empty(k + 1, dtype=np.int64), np.empty(k + 1, dtype=np.int64)
     mean, count = relevant_probability(archive, law)
     z = archive.slot[k]
-    end = ending(counters, z >= 0 and archive.violations[z] == 0, last, patience)
+    end = ending(counters, z >= 0, last, patience)
     for _ in range(work):
         if mean == 0.0 and end >= NEVER:
             break
@@ -270,7 +270,7 @@ def advance(
             mean, count = relevant_probability(archive, law)
             z = archive.slot[k]
             feasible = z >= 0 and archive.violations[z] == 0
-            end = ending(counters, feasible, last, patience)
+            end = ending(counters, z >= 0, last, patience)
             if feasible and (certified or -archive.value[z] <= target):
                 break
 
