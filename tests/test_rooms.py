@@ -97,7 +97,6 @@ def test_import_certiclust_imports_no_kernels():
     assert loaded == []
 
 
-
 def _executed_on_import(body):
     for node in body:
         if isinstance(node, ast.Import | ast.ImportFrom):

@@ -7,6 +7,7 @@ import io
 import os
 import tempfile
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,6 @@ def read_arrays(certificate: Path, name: Any) -> dict[str, Any]:
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as stored:
             arrays = {key: stored[key] for key in stored.files}
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
+    except (ValueError, OSError, EOFError, KeyError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
         raise CertificateError(f"witness: {name} cannot be read.") from error
     return {key: value if value.ndim else value.item() for key, value in arrays.items()}

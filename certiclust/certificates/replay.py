@@ -70,15 +70,18 @@ def unpack(stored: Any, n: int, m: int) -> Tree:
     try:
         granularity = float(stored["granularity"])
         parent, candidate, side, owner = (_ints(stored[key]) for key in ("parent", "candidate", "side", "stage_node"))
-        u = np.asarray(stored["u"], dtype=np.float64).reshape(owner.size, n)
+        listed = np.asarray(stored["u"])
+        if listed.dtype.kind not in "iuf":
+            raise ValueError("u must hold real numbers")
+        u = listed.astype(np.float64).reshape(owner.size, n)
         dropped = np.split(_ints(stored["dropped"]), _ints(stored["dropped_end"]))
         opened = np.split(_ints(stored["opened"]), _ints(stored["opened_end"]))
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise CertificateError("witness: 'tree' is malformed.") from error
     if not (parent.size == candidate.size == side.size >= 1 and len(dropped) == len(opened) == owner.size + 1):
         raise CertificateError("witness: 'tree' has arrays of different lengths.")
-    listed = np.concatenate([*dropped, *opened, candidate[1:]])
-    if listed.size and not (listed.min() >= 0 and listed.max() < m):
+    named = np.concatenate([*dropped, *opened, candidate[1:]])
+    if named.size and not (named.min() >= 0 and named.max() < m):
         raise CertificateError(f"witness: 'tree' names a candidate outside 0..{m - 1}.")
     if not (u.min(initial=0.0) >= 0 and u.max(initial=0.0) <= 1e300 / n):
         raise CertificateError(f"witness: 'tree' must hold multipliers between 0 and {1e300 / n:.3g}.")

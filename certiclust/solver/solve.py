@@ -170,7 +170,7 @@ def _loop(
         if upper < inf:
             history.append((seconds, iteration, upper, lower, candidates))
         for callback in callbacks:
-            callback(Progress(seconds, iteration, upper, lower, iteration, 1, upper < inf))
+            callback(Progress(seconds, iteration, upper, lower, iteration, upper < inf, 1, upper < inf))
 
     proof = run_kmedian(problem, budget.gap_tol, budget.max_iter or inf, random_state, should_stop, record)
     method = f"evolution, bound and reduction, {proof.iterations:,} offspring, {proof.nodes} nodes"

@@ -43,9 +43,7 @@ def plant(cost, k, upper, unit, steps=25):
     ascent = ascend(lists, instance, start_multipliers(c1, c2, k), upper, iterations=steps)
     bound = certify(lists, instance, ascent, upper)
     root = Node(-1, -1, 0, [Stage(bound.u, NONE, NONE)], bound.lower)
-    return Tree(
-        lists, np.arange(m), NONE, instance, root, ascent.u, ascent.share, upper, lambda s: cost[s].min(axis=0)
-    )
+    return Tree(lists, np.arange(m), NONE, instance, root, ascent.u, ascent.share, upper, lambda s: cost[s].min(axis=0))
 
 
 def proved(tree, cost, k, unit, upper):

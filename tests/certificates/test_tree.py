@@ -74,7 +74,7 @@ def test_several_stages_at_the_root_are_replayed_in_order():
     assert replayed(_tree([first, second]), cost, 2, value) == value
     assert replayed(_tree([second]), cost, 2, value) < value  # without the first stage the second proves less
     # a stage that finds everything decided already may not decide it again
-    with pytest.raises(CertificateError, match="drops|fixes"):
+    with pytest.raises(CertificateError, match="drops|fixes"):  # noqa: RUF043
         replayed(_tree([(strong, others, NONE), (strong, others[:1], NONE)]), cost, 2, value)
     with pytest.raises(CertificateError, match="drops"):
         replayed(_tree([(c1, others, NONE)]), cost, 2, value)
@@ -272,7 +272,9 @@ def test_no_corrupted_certificate_is_accepted_and_false():
         for _ in range(300):
             content = json.loads(json.dumps(honest))
             for _ in range(int(rng.integers(1, 3))):
-                field = str(rng.choice(["cost", "lower_bound", "n_clusters", "centers", "ratio", "tree", "tree", "swap"]))
+                field = str(
+                    rng.choice(["cost", "lower_bound", "n_clusters", "centers", "ratio", "tree", "tree", "swap"])
+                )
                 witness = content["witness"]
                 if field in ("cost", "lower_bound"):
                     content[field] *= float(rng.choice([0.0, 0.5, 0.999, 1 + 1e-13, 1 + 1e-6, 1.1, 2.0]))
@@ -365,7 +367,9 @@ def test_a_large_witness_goes_to_an_npz_of_its_own(tmp_path):
     for name in ("dropped", "opened"):
         many |= {name: np.zeros(0, int), f"{name}_end": np.zeros(stages, int)}
     many |= {"parent": np.array([-1]), "candidate": np.array([-1]), "side": np.array([0])}
-    big = Certificate(**{**_fields(certificate.to_dict()), "lower_bound": 0.0, "witness": {**certificate.witness, "tree": many}})
+    big = Certificate(
+        **{**_fields(certificate.to_dict()), "lower_bound": 0.0, "witness": {**certificate.witness, "tree": many}}
+    )
     big.save(tmp_path / "big.json")
     names = sorted(p.name for p in tmp_path.iterdir())
     assert len(names) == 2
@@ -437,7 +441,7 @@ def forged(path, content):
 
 
 def test_a_forged_npz_with_a_fitting_name_is_refused_or_true(split):
-    X, certificate, path, npz = split
+    X, certificate, path, _npz = split
     arrays = {name: np.asarray(value) for name, value in certificate.witness["tree"].items()}
     forged(path, packed_arrays({**arrays, "u": arrays["u"] * 0.9}))
     with pytest.raises(CertificateError, match="lower_bound"):
@@ -446,7 +450,7 @@ def test_a_forged_npz_with_a_fitting_name_is_refused_or_true(split):
     with pytest.raises(CertificateError):
         Certificate.load(path).verify(X)
     forged(path, packed_arrays({**arrays, "u": arrays["u"].astype(complex)}))
-    with pytest.raises(CertificateError), warnings.catch_warnings():
+    with pytest.raises(CertificateError), warnings.catch_warnings():  # noqa: PT012
         warnings.simplefilter("error")
         Certificate.load(path).verify(X)
 
@@ -486,7 +490,7 @@ def test_only_a_file_beside_the_certificate_is_read(split, name):
     document = json.loads(path.read_text())
     document["witness"]["tree"] = {"file": name}
     path.write_text(json.dumps(document))
-    with pytest.raises(CertificateError, match="not the name of an .npz file"):
+    with pytest.raises(CertificateError, match="not the name of an .npz file"):  # noqa: RUF043
         Certificate.load(path)
 
 

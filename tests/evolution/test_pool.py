@@ -191,7 +191,7 @@ def sparse_twin(cost, lists, state, order, home):
             i, c = lists.col_idx[t], lists.col_val[t]
             if c < state.c2[i]:
                 gain += max(state.c1[i] - c, 0.0)
-                saved[near[i]] = saved.get(near[i], 0.0) + state.c2[i] - max(c, state.c1[i])
+                saved[near[i]] = saved.get(near[i], 0.0) + (state.c2[i] - max(c, state.c1[i]))
         out, best = int(np.argmin(loss)), loss.min()
         for a, value in saved.items():
             if loss[a] - value < best:
@@ -319,8 +319,8 @@ def test_one_given_swap_is_made_with_at_least_the_stated_probability(monkeypatch
     """docs: any single swap of the incumbent has probability at least 0.03 / (k m) per offspring.
 
     By the code it is 0.95 (no crossover) * 0.646 (one swap: 1 - 2^-1.5) * 0.3 (any candidate enters, not only favoured
-    ones) / m * 0.5 (any centre leaves) / k = 0.092 / (k m), for the least likely swaps: those that bring in a candidate that
-    is not favoured for a centre that is not one of the two nearest to it. They are all equally likely, so they are
+    ones) / m * 0.5 (any centre leaves) / k = 0.092 / (k m), for the least likely swaps: those that bring in a candidate
+    that is not favoured for a centre that is not one of the two nearest to it. They are all equally likely, so they are
     counted together: 5 standard deviations, a false alarm in 3.5 million. The seed is fixed.
     """
     search = started()
@@ -343,7 +343,10 @@ def test_one_given_swap_is_made_with_at_least_the_stated_probability(monkeypatch
     rare = []
     for new in set(range(m)) - parent - set(search.favoured.tolist()):
         client = search._home[new]
-        near = {int(search.best.centers[search.best.near[client]]), int(search.best.centers[search.best.second[client]])}
+        near = {
+            int(search.best.centers[search.best.near[client]]),
+            int(search.best.centers[search.best.second[client]]),
+        }
         rare += [(out, new) for out in parent - near]
     assert len(rare) == 8 * 6
     count = sum(seen.get(swap, 0) for swap in rare)

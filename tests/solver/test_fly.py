@@ -1,12 +1,15 @@
 """Swaps and lists straight from coordinates, against matrices; the strategy without a matrix, against brute force."""
 
 import itertools
+import warnings
+from unittest import mock
 
 import numpy as np
 import pytest
 import sklearn
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.exceptions import ConvergenceWarning
 
 from certiclust.bounds.lagrangian import Instance
 from certiclust.evolution.kernels import fly as kernels
@@ -157,7 +160,8 @@ def test_nearest_site(metric):
 def strategy(X, F, w, k, metric="euclidean", should_stop=lambda: False, seed=0):
     with sklearn.config_context(working_memory=TINY):
         space = build_space(X, F, Metric.of(metric, X), w)
-    return PointsStrategy(space, Instance(k, 0.0, X.shape[1], 0.0), Limits(0.0, np.inf, should_stop), seed)
+    with mock.patch.object(kmedian_points, "SAMPLE_WORK", 1e5):
+        return PointsStrategy(space, w, Instance(k, 0.0, X.shape[1], 0.0), Limits(0.0, np.inf, should_stop), seed)
 
 
 def test_the_permutations_are_undone():
@@ -230,7 +234,7 @@ def test_fit_without_a_matrix_against_brute_force(seed, metric):
     options = {"metric": metric} if F is None else {"metric": metric, "candidates": F}
     cost = np.ascontiguousarray(brute.distances(X, X if F is None else F, metric).T * w)
     case = brute.Case(X, k, cost, options, w)
-    with sklearn.config_context(working_memory=TINY), np.errstate(all="raise"):
+    with sklearn.config_context(working_memory=TINY), mock.patch.object(kmedian_points, "SAMPLE_WORK", 1e5):
         est = fit_quietly(case)
     best = brute.optimum(cost, k)
     noise = 1e-14 * w.sum() if metric == "cosine" else 0.0
@@ -250,10 +254,6 @@ def sites_of(est, cost):
 
 def fit_quietly(case, **options):
     """Duplicated points rightly warn that centres coincide; here that is no news."""
-    import warnings
-
-    from sklearn.exceptions import ConvergenceWarning
-
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return case.fit(**options)

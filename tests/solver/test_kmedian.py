@@ -142,7 +142,9 @@ def test_large_integers_are_proved_as_well(weights):
     rng = np.random.default_rng(5)
     D = rng.integers(10**9, 10**12, (25, 20)).astype(float)
     w = None if weights is None else rng.integers(1, 50, 25).astype(float)
-    case = brute.Case(D, 3, np.ascontiguousarray((D * (1 if w is None else w[:, None])).T), {"metric": "precomputed"}, w)
+    case = brute.Case(
+        D, 3, np.ascontiguousarray((D * (1 if w is None else w[:, None])).T), {"metric": "precomputed"}, w
+    )
     started = time.perf_counter()
     est = case.fit()
     check(case, est)
@@ -403,7 +405,6 @@ def test_every_round_of_the_strategy_is_sound(seed):
     assert strategy.proof().upper == pytest.approx(best, rel=1e-12)
 
 
-def test_budget_grows_with_the_matrix():
-    assert default_budget(10) == 1.2e9
-    assert default_budget(10**8) == 125e8
-    assert default_budget(1000**2) >= default_budget(2000**2) / 10
+def test_budget_grows_with_the_matrix_but_for_small_ones_it_is_seconds():
+    assert default_budget(10) == default_budget(10**6) > default_budget(2 * 10**6)
+    assert default_budget(10**9) == 10 * default_budget(10**8)

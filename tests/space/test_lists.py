@@ -83,9 +83,7 @@ def test_restricted_lists_are_the_lists_of_the_restricted_matrix(seed):
 def test_kernels_of_the_lists(seed):
     rng, cost, radius = instance(seed)
     n = cost.shape[1]
-    for got, expected in zip(
-        kernels.columns_from_matrix(cost, radius), pairs_by_candidate(cost, radius), strict=True
-    ):
+    for got, expected in zip(kernels.columns_from_matrix(cost, radius), pairs_by_candidate(cost, radius), strict=True):
         np.testing.assert_array_equal(got, expected)
     ptr, idx, val = kernels.columns_from_matrix(cost, radius)
     by_client = pairs_by_candidate(cost.T, radius[:, None])  # entries ascending in the candidate

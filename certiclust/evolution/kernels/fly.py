@@ -145,10 +145,15 @@ def swap_fly(rows: PointRows, sites: PointRows, weights: Any, state: State, orde
                         delta[near[i]] += c - c2[i]
         out = _cheapest(delta)
         if delta[out] - gain < -TOLERANCE * state.total[0]:
+            old, before = state.centers[out], state.total[0]
             _exchange(rows, weights, state, out, j)
+            spent += 6 * weights.size
+            if state.total[0] < before:
+                clock[2] = 0
+            else:  # what a sum of differences promised was rounding alone
+                _exchange(rows, weights, state, out, old)
+                spent += 6 * weights.size
             group(state, weights, c2, rows.code, ptr, idx, reach)
-            spent += 6 * weights.size  # two passes, and all centres for the clients that lost one
-            clock[2] = 0
         budget -= spent
         clock[3] += spent
     return bool(clock[2] >= order.size)

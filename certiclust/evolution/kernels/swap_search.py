@@ -149,6 +149,17 @@ def exchange(cost: Any, state: State, out: int, new: int) -> None:
 
 
 @njit(**INNER)
+def exchanged_for_better(cost: Any, state: State, out: int, new: int) -> bool:
+    """Swap, and take it back unless the cost really fell: what a sum of differences promises may be rounding alone."""
+    old, before = state.centers[out], state.total[0]
+    exchange(cost, state, out, new)
+    if state.total[0] < before:
+        return True
+    exchange(cost, state, out, old)
+    return False
+
+
+@njit(**INNER)
 def _cheapest(values: Any) -> int:
     """Position of the smallest value (first of equals)."""
     best = 0
@@ -193,8 +204,7 @@ def swap_dense(cost: Any, state: State, order: Any, budget: int) -> bool:
         state.gain[j] = gain
         state.seen[j] = clock[0]
         out = _cheapest(delta)
-        if delta[out] - gain < -TOLERANCE * state.total[0]:
-            exchange(cost, state, out, j)
+        if delta[out] - gain < -TOLERANCE * state.total[0] and exchanged_for_better(cost, state, out, j):
             clock[2] = 0
     return bool(clock[2] >= order.size)
 
@@ -258,9 +268,9 @@ def swap_sparse(cost: Any, lists: Any, state: State, order: Any, home: Any, budg
         state.gain[j] = gain
         state.seen[j] = clock[0]
         if best - gain < -slack:
-            exchange(cost, state, out, j)
+            if exchanged_for_better(cost, state, out, j):
+                clock[2] = 0
             cheapest = _cheapest(loss)
-            clock[2] = 0
     return bool(clock[2] >= order.size)
 
 
