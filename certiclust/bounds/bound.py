@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,10 @@ class Bound:
     theorem: str
     because: str
     witness: dict[str, Any] = field(default_factory=dict)
+
+    def stronger(self, other: Bound) -> Bound:
+        """Return this bound with the larger value of the two, its own ratio, and the evidence of both."""
+        return replace(self, value=max(self.value, other.value), witness={**self.witness, **other.witness})
 
 
 def rounding_margin(space: Space, terms: int) -> tuple[float, float]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import os
-import tempfile
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from certiclust.certificates.errors import CertificateError
+from certiclust.certificates.files import MAX_JSON, packed_arrays, read_arrays, write_whole
 
 FORMAT = "certiclust certificate 1"
 
@@ -40,7 +41,7 @@ class Guarantee:
     fairness: float | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Certificate:
     """What was proved about one solution of one problem on one data set.
 
@@ -95,6 +96,12 @@ class Certificate:
     def optimal(self) -> bool:
         """Whether the solution is proved optimal: ``lower_bound >= cost * (1 - 1e-9)``."""
         return self.lower_bound >= self.cost * (1.0 - 1e-9)
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether both say the same."""
+        return isinstance(other, Certificate) and self.to_dict() == other.to_dict()
+
+    __hash__ = None  # type: ignore[assignment]
 
     def __str__(self) -> str:
         """Return three readable lines."""
@@ -181,20 +188,21 @@ class Certificate:
         return certificate
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the certificate as JSON, whole or not at all."""
+        """Write the certificate as JSON, whole or not at all.
+
+        A witness that would make the file larger than 1 MB goes to a compressed ``.npz`` file beside it, named after
+        its content.
+        """
         path = Path(path)
-        text = json.dumps(self.to_dict(), indent=1, allow_nan=False)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            os.chmod(name, 0o644)
-            os.replace(name, path)
-        except BaseException:
-            os.unlink(name)
-            raise
+        content = self.to_dict()
+        text = json.dumps(content, indent=1, allow_nan=False)
+        if len(text) > MAX_JSON and "tree" in content["witness"]:
+            packed = packed_arrays(self.witness["tree"])
+            name = f"{path.stem}.{hashlib.sha256(packed).hexdigest()[:16]}.npz"
+            write_whole(path.with_name(name), packed)
+            content["witness"] = {**content["witness"], "tree": {"file": name}}
+            text = json.dumps(content, indent=1, allow_nan=False)
+        write_whole(path, text.encode())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Certificate:
@@ -203,6 +211,10 @@ class Certificate:
             content = json.loads(Path(path).read_text(encoding="utf-8"), parse_constant=_refuse_constant)
         except (ValueError, RecursionError) as error:
             raise CertificateError(f"{path} is not a certificate: {error}") from error
+        if isinstance(content, dict) and isinstance(content.get("witness"), dict):
+            tree = content["witness"].get("tree")
+            if isinstance(tree, dict) and "file" in tree:
+                content["witness"]["tree"] = read_arrays(Path(path), tree["file"])
         return cls.from_dict(content)
 
 

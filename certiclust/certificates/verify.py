@@ -17,6 +17,7 @@ from scipy.spatial.distance import cdist
 
 from certiclust.certificates.errors import CertificateError
 from certiclust.certificates.fingerprint import data_fingerprint
+from certiclust.certificates.replay import Scale, replay, unpack
 
 if TYPE_CHECKING:
     from certiclust.certificates.certificate import Certificate
@@ -110,6 +111,8 @@ def verify(
         bound, ratio = _separation(certificate, instance, rows)
     else:
         bound, ratio = _swap_optimal(certificate, instance, rows)
+        if "tree" in certificate.witness:
+            bound = max(bound, _tree_bound(certificate, instance))
     if not 0 <= certificate.lower_bound <= max(0.0, bound):
         raise CertificateError(f"lower_bound: {certificate.lower_bound!r} claimed, {bound!r} follows from the witness.")
     _check_guarantee(certificate, instance, centers, ratio)
@@ -392,6 +395,23 @@ def _least_swap_change(instance: Instance, centers: IntArray) -> tuple[float, fl
     cost = float(w @ first)
     scale = float(w @ second) if k > 1 else cost
     return cost, float(swapped.min()) - cost if instance.m > k else np.inf, scale
+
+
+def _tree_bound(certificate: Certificate, instance: Instance) -> float:
+    """Return the Lagrangian bound that the tree of fixings in the witness proves for k-median."""
+    if certificate.problem != "k-median":
+        raise CertificateError(f"witness: a 'tree' proves nothing about {certificate.problem}.")
+
+    def costs(candidates: IntArray) -> Iterator[FloatArray]:
+        size = max(1, 4_000_000 // instance.n)
+        for start in range(0, len(candidates), size):
+            part = candidates[start : start + size]
+            yield instance.between(slice(None), part).T * instance.weights
+
+    width = instance.clients.shape[1]
+    noise = instance.errors(1)[1] * certificate.n_clusters * float(instance.weights.sum())
+    tree = unpack(certificate.witness["tree"], instance.n, instance.m)
+    return replay(tree, costs, Scale(instance.n, instance.m, certificate.n_clusters, width, noise), certificate.cost)
 
 
 # ------------------------------------------------------------------------------------------------------- fairness

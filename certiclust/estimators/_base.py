@@ -36,6 +36,10 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 
 
+#: Weighted sums of distances stay below this, so that nothing computed from them overflows.
+MAX_TOTAL = 1e290
+
+
 class CertifiedClusterer(
     ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
     TransformerMixin,  # type: ignore[misc]
@@ -242,7 +246,7 @@ class CertifiedClusterer(
             self.cluster_centers_ = problem.space.candidates[centers].copy()
         self.labels_ = self._all_labels(X, weights, labels)
         self.cost_ = self.inertia_ = result.cost
-        self.n_iter_ = result.run.n_iter
+        self.n_iter_ = result.n_iter
         self.history_ = result.history
         self.certificate_: Certificate | None = None
         if result.bound is not None:
@@ -268,11 +272,11 @@ class CertifiedClusterer(
     def _warn(self, problem: Problem, result: Result) -> None:
         if result.interrupted or result.timed_out:
             what = "interrupted" if result.interrupted else f"stopped by time_limit={self.time_limit} s"
-            message = f"{what} after {result.run.n_iter} iterations; the best solution so far is returned."
+            message = f"{what} after {result.n_iter} iterations; the best solution so far is returned."
             warnings.warn(message, ConvergenceWarning, stacklevel=4)
         if not result.complete:
             warnings.warn(
-                f"no solution of size {problem.k} was met in {result.run.n_iter} iterations; the largest one was "
+                f"no solution of size {problem.k} was met in {result.n_iter} iterations; the largest one was "
                 "filled up by index, without a guarantee from the theorem.",
                 ConvergenceWarning,
                 stacklevel=4,
@@ -344,11 +348,11 @@ def _check_total(space: Space) -> None:
         largest = float(np.square(column_spread(np.concatenate([space.points, space.candidates]))).sum())
     with np.errstate(over="ignore"):
         total = float(space.weights.sum())
-        overflows = not np.isfinite(2 * total * max(1.0, largest))
+        overflows = not total * max(1.0, largest) <= MAX_TOTAL
     if overflows:
         raise ValueError(
             f"sample_weight sums to {total:.3g}, and times the largest distance, {largest:.3g}, it "
-            "overflows float64 (limit 1.8e308); scale the weights."
+            f"could overflow float64 (limit {MAX_TOTAL:g}); scale the data or the weights."
         )
 
 

@@ -48,8 +48,9 @@ def certify(
     bound = result.bound
     assert bound is not None
     witness: dict[str, Any] = {"centers": centers}
-    for name, indices in bound.witness.items():
-        witness[name] = indices if rows is None else rows[indices]
+    for name, evidence in bound.witness.items():
+        # A tree numbers candidates as the verifier does; lists of rows are given as the user counts them.
+        witness[name] = evidence if rows is None or name == "tree" else rows[evidence]
     if isinstance(problem, KTMMProblem):
         witness["labels"] = labels
     guarantee, note = _guarantee(problem, result)
@@ -65,7 +66,7 @@ def certify(
         guarantee=guarantee,
         note=note,
         theory=_theory(problem, epsilon),
-        witness={name: np.asarray(values).tolist() for name, values in witness.items()},
+        witness={name: v if isinstance(v, dict) else np.asarray(v).tolist() for name, v in witness.items()},
     )
 
 

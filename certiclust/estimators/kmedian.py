@@ -16,9 +16,11 @@ from certiclust.space.metrics import MetricLike
 class KMedian(CertifiedClusterer):
     r"""Discrete k-median clustering with a proof: the sum of distances to the centres, as small as possible.
 
-    Minimises :math:`\sum_i w_i\, d(v_i, X)` over sets X of k candidates (by default the data points). GSEMO reaches
-    ratio :math:`5/(1 - \varepsilon)` in expected polynomial time [1]_. The certificate checks all single swaps of the
-    solution: if none improves it, it is at most 5 times the optimum.
+    Minimises :math:`\sum_i w_i\, d(v_i, X)` over sets X of k candidates (by default the data points). The solver
+    evolves solutions, proves a Lagrangian lower bound, drops candidates that no better solution contains, and branches,
+    until the optimum is proved or its budget is spent. GSEMO reaches ratio :math:`5/(1 - \varepsilon)` in expected
+    polynomial time [1]_; the certificate looks at all single swaps of the solution: if none improves it, it is at most
+    5 times the optimum.
 
     Parameters
     ----------
@@ -30,11 +32,13 @@ class KMedian(CertifiedClusterer):
     candidates : array-like of shape (n_candidates, n_features) or None, default=None
         Where centres may be; None for the data points. Must be None for ``metric="precomputed"``.
     algorithm : {"auto", "gsemo"}, default="auto"
-        ``"gsemo"`` is Algorithm 1 of the paper and nothing else; ``"auto"`` adds a swap polish.
+        ``"gsemo"`` is Algorithm 1 of the paper and nothing else; ``"auto"`` is the loop of evolution, bound and
+        reduction.
     max_iter : int, "theorem" or None, default=None
-        Iterations of GSEMO, counted as in the paper. ``"theorem"`` is the ceiling of the expected iteration bound (an
-        expectation: its condition is still checked). None stops after ``10 * n_candidates * k`` iterations
-        without progress.
+        For ``"gsemo"`` iterations, counted as in the paper; for ``"auto"`` offspring. ``"theorem"``: the ceiling of the
+        expected iteration bound (an expectation: its condition is still checked). None: ``"gsemo"`` stops after
+        ``10 * n_candidates * k`` iterations without progress, ``"auto"`` when the gap is closed or its work, counted in
+        distances, is done.
     time_limit : float or None, default=None
         Seconds after which the best solution so far is returned, with a warning.
     gap_tol : float, default=0.0
@@ -64,11 +68,11 @@ class KMedian(CertifiedClusterer):
     cost_, inertia_ : float
         The weighted sum of distances to the nearest centre.
     n_iter_ : int
-        GSEMO iterations, counted as in the paper.
+        Iterations of GSEMO, counted as in the paper, or offspring of ``"auto"``.
     certificate_ : Certificate or None
         How far from optimal the answer can be at most, with the evidence.
     history_ : ndarray
-        Time, iteration, upper and lower bound: one row per change.
+        Time, iteration, upper and lower bound, candidates left: one row per round.
 
     References
     ----------

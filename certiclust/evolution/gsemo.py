@@ -20,8 +20,10 @@ IntArray = NDArray[np.intp]
 Choice = tuple[int, IntArray]
 RandomState = int | np.random.RandomState | None
 
+HistoryRow = tuple[float, int, float, float, int]
+
 #: One row per improvement of either bound: what a run knew, and when.
-HISTORY = np.dtype([("time", "f8"), ("iteration", "i8"), ("upper", "f8"), ("lower", "f8")])
+HISTORY = np.dtype([("time", "f8"), ("iteration", "i8"), ("upper", "f8"), ("lower", "f8"), ("candidates", "i8")])
 
 
 def random_choices(m: int, random_state: RandomState) -> Callable[[int], Choice]:
@@ -96,7 +98,7 @@ class Run:
     mean_population : float
         |P| averaged over the iterations.
     history : ndarray
-        Time, iteration, upper and lower bound, one row per change.
+        Time, iteration, upper and lower bound, candidates left: one row per change.
     interrupted : bool
         Whether Ctrl-C ended the run.
     """
@@ -180,12 +182,12 @@ def gsemo(
     engine = engine_for(problem, int(check_random_state(random_state).randint(2**31)))
     callbacks = tuple(callbacks)
     limits = Limits(stop.last, stop.patience, stop.target, stop.until_certified)
-    history: list[tuple[float, int, float, float]] = []
+    history: list[HistoryRow] = []
     start = perf_counter()
     with catch_interrupt() as interrupted:
         while True:
             progress = _progress(engine, perf_counter() - start)
-            _record(history, progress)
+            _record(history, progress, problem.space.m)
             for callback in callbacks:
                 callback(progress)
             if interrupted() or stop(progress) or (limits.endless and engine.settled):
@@ -201,12 +203,12 @@ def _progress(engine: Engine, seconds: float) -> Progress:
     return Progress(seconds, engine.iteration, *bounds, engine.improved, found, members, engine.certified)
 
 
-def _record(history: list[tuple[float, int, float, float]], progress: Progress) -> None:
-    if progress.upper < inf and (not history or (progress.upper, progress.lower) != history[-1][2:]):
-        history.append((progress.seconds, progress.iteration, progress.upper, progress.lower))
+def _record(history: list[HistoryRow], progress: Progress, candidates: int) -> None:
+    if progress.upper < inf and (not history or (progress.upper, progress.lower) != history[-1][2:4]):
+        history.append((progress.seconds, progress.iteration, progress.upper, progress.lower, candidates))
 
 
-def _result(engine: Engine, history: list[tuple[float, int, float, float]], interrupted: bool) -> Run:
+def _result(engine: Engine, history: list[HistoryRow], interrupted: bool) -> Run:
     return Run(
         problem=engine.problem,
         population=engine.population,

@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 
 from certiclust.bounds import Bound, separation_bound, swap_bound
 from certiclust.evolution import Criterion, GapClosed, Progress, Run, Target, TimeLimit, gsemo
-from certiclust.evolution.gsemo import HISTORY, default_stop
+from certiclust.evolution.gsemo import HISTORY, HistoryRow, default_stop
 from certiclust.evolution.interrupt import catch_interrupt
 from certiclust.evolution.polish import least_swap_change, swap_polish
 from certiclust.problems import FairKMedianProblem, KMedianProblem, MaxProblem, Problem, SumProblem
 
 IntArray = NDArray[np.intp]
+Callbacks = tuple[Callable[[Progress], None], ...]
 
 
 @dataclass(frozen=True)
@@ -41,10 +42,10 @@ class Result:
         Its cost.
     bound : Bound or None
         What was proved about the optimum; None if nothing was asked for.
-    run : Run
-        The evolution: population, counts, history.
+    n_iter : int
+        Iterations of the evolution.
     history : ndarray
-        Time, iteration, upper and lower bound.
+        Time, iteration, upper and lower bound, candidates left.
     method : str
         What was done, in words.
     complete : bool
@@ -56,12 +57,24 @@ class Result:
     centers: IntArray
     cost: float
     bound: Bound | None
-    run: Run
+    n_iter: int
     history: NDArray[np.void]
     method: str
     complete: bool
     interrupted: bool
     timed_out: bool
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What a search found, before the last checks."""
+
+    centers: IntArray
+    bound: Bound | None
+    n_iter: int
+    history: list[HistoryRow]
+    method: str
+    complete: bool = True
 
 
 def solve(
@@ -71,7 +84,7 @@ def solve(
     *,
     random_state: int,
     certify: bool = True,
-    callbacks: tuple[Callable[[Progress], None], ...] = (),
+    callbacks: Callbacks = (),
 ) -> Result:
     """Solve a problem and bound its optimum.
 
@@ -80,7 +93,8 @@ def solve(
     problem : Problem
         One of the five.
     algorithm : {"gsemo", "auto"}
-        ``"gsemo"`` is Algorithm 1 and nothing else; ``"auto"`` follows it by a swap polish.
+        ``"gsemo"`` is Algorithm 1 and nothing else; ``"auto"`` is the loop of evolution, bound and reduction for
+        k-median, and for the other problems GSEMO followed by a swap polish.
     budget : Budget
         When to end.
     random_state : int
@@ -88,7 +102,7 @@ def solve(
     certify : bool, default=True
         Whether to prove a lower bound.
     callbacks : tuple of callable
-        Called with the progress of the evolution.
+        Called with the progress of the search.
     """
     start = perf_counter()
     with catch_interrupt() as interrupted:
@@ -97,35 +111,70 @@ def solve(
             limit = budget.time_limit
             return interrupted() or (limit is not None and perf_counter() - start >= limit)
 
-        run = _evolve(problem, budget, random_state, callbacks)
-        centers, complete = _size_k(problem, run)
-        if algorithm == "auto" and not _closed(run, budget):
-            centers = swap_polish(problem, centers, should_stop)
-        cost = problem.cost(centers)
+        if algorithm == "auto" and isinstance(problem, KMedianProblem):
+            found = _loop(problem, budget, random_state, should_stop, callbacks)
+        else:
+            found = _gsemo(problem, algorithm, budget, random_state, should_stop, callbacks)
         timed_out = budget.time_limit is not None and should_stop() and not interrupted()
-        bound = _bound(problem, centers, run, interrupted) if certify else None
+        cost = problem.cost(found.centers)
+        bound = _checked(problem, found, interrupted) if certify else None
         return Result(
-            centers=centers,
+            centers=found.centers,
             cost=cost,
             bound=bound,
-            run=run,
-            history=_extended(run, perf_counter() - start, cost, bound),
-            method=_method(algorithm, run),
-            complete=complete,
+            n_iter=found.n_iter,
+            history=_history(found, perf_counter() - start, cost, bound),
+            method=found.method,
+            complete=found.complete,
             interrupted=interrupted(),
             timed_out=timed_out,
         )
 
 
-def _evolve(
-    problem: Problem, budget: Budget, random_state: int, callbacks: tuple[Callable[[Progress], None], ...]
-) -> Run:
+def _gsemo(
+    problem: Problem,
+    algorithm: str,
+    budget: Budget,
+    random_state: int,
+    should_stop: Callable[[], bool],
+    callbacks: Callbacks,
+) -> _Found:
+    """Run Algorithm 1 and, unless it was asked for alone, a swap polish."""
     stop: Criterion = GapClosed(budget.gap_tol) | Target(0.0)
     if budget.time_limit is not None:
         stop = stop | TimeLimit(budget.time_limit)
     if budget.max_iter is None:
         stop = stop | default_stop(problem)
-    return gsemo(problem, budget.max_iter, random_state, stop=stop, callbacks=callbacks)
+    run = gsemo(problem, budget.max_iter, random_state, stop=stop, callbacks=callbacks)
+    centers, complete = _size_k(problem, run)
+    closed = len(run.history) > 0 and run.cost <= float(run.history["lower"][-1]) * (1 + budget.gap_tol)
+    if algorithm == "auto" and not closed:
+        centers = swap_polish(problem, centers, should_stop)
+    bound = separation_bound(problem, run.h, run.apart) if isinstance(problem, MaxProblem) else None
+    polish = " and swap polish" if algorithm == "auto" else ""
+    method = f"GSEMO, {run.n_iter:,} iterations{polish}"
+    return _Found(centers, bound, run.n_iter, run.history.tolist(), method, complete)
+
+
+def _loop(
+    problem: KMedianProblem, budget: Budget, random_state: int, should_stop: Callable[[], bool], callbacks: Callbacks
+) -> _Found:
+    """Evolve, bound and reduce until the optimum is proved or the budget is spent."""
+    from certiclust.solver.kmedian_run import run_kmedian
+
+    history: list[HistoryRow] = []
+    start = perf_counter()
+
+    def record(iteration: int, upper: float, lower: float, candidates: int) -> None:
+        seconds = perf_counter() - start
+        if upper < inf:
+            history.append((seconds, iteration, upper, lower, candidates))
+        for callback in callbacks:
+            callback(Progress(seconds, iteration, upper, lower, iteration, upper < inf, 1, upper < inf))
+
+    proof = run_kmedian(problem, budget.gap_tol, budget.max_iter or inf, random_state, should_stop, record)
+    method = f"evolution, bound and reduction, {proof.iterations:,} offspring, {proof.nodes} nodes"
+    return _Found(proof.centers, proof.bound, proof.iterations, history, method)
 
 
 def _size_k(problem: Problem, run: Run) -> tuple[IntArray, bool]:
@@ -137,32 +186,27 @@ def _size_k(problem: Problem, run: Run) -> tuple[IntArray, bool]:
     return np.sort(np.concatenate([largest, spare[: problem.k - len(largest)]])), False
 
 
-def _closed(run: Run, budget: Budget) -> bool:
-    return len(run.history) > 0 and run.cost <= float(run.history["lower"][-1]) * (1 + budget.gap_tol)
-
-
-def _bound(problem: Problem, centers: IntArray, run: Run, should_stop: Callable[[], bool]) -> Bound:
-    """Return what this path proves: the separated points of the run, or the swaps of the solution."""
+def _checked(problem: Problem, found: _Found, should_stop: Callable[[], bool]) -> Bound:
+    """Return what is proved in the end: for the sum problems all swaps are looked at, over all candidates."""
     if isinstance(problem, MaxProblem):
-        return separation_bound(problem, run.h, run.apart)
+        assert found.bound is not None
+        return found.bound
     if isinstance(problem, FairKMedianProblem):
         # Meeting all balls says nothing about the cost; the optimum without fairness is a lower bound on it.
         free = KMedianProblem(problem.space, problem.k)
-        without = swap_polish(free, centers, should_stop)
+        without = swap_polish(free, found.centers, should_stop)
         return swap_bound(free, without, least_swap_change(free, without, should_stop))
-    if isinstance(problem, SumProblem):
-        return swap_bound(problem, centers, least_swap_change(problem, centers, should_stop))
-    raise TypeError(f"no bound for {type(problem).__name__}.")
+    assert isinstance(problem, SumProblem)
+    swaps = swap_bound(problem, found.centers, least_swap_change(problem, found.centers, should_stop))
+    return swaps if found.bound is None else swaps.stronger(found.bound)
 
 
-def _extended(run: Run, seconds: float, cost: float, bound: Bound | None) -> NDArray[np.void]:
-    """Return the history of the evolution with a last row for what polish and bound added."""
-    known = float(run.history["lower"][-1]) if len(run.history) else 0.0
-    lower = max(known, bound.value) if bound is not None else known
-    last = np.array([(seconds, run.n_iter, min(cost, run.cost if run.cost < inf else cost), lower)], dtype=HISTORY)
-    return np.concatenate([run.history, last])
-
-
-def _method(algorithm: str, run: Run) -> str:
-    polish = " and swap polish" if algorithm == "auto" else ""
-    return f"GSEMO, {run.n_iter:,} iterations{polish}"
+def _history(found: _Found, seconds: float, cost: float, bound: Bound | None) -> NDArray[np.void]:
+    """Return the record of the search with a last row for what polish and checks added."""
+    lower, left = (found.history[-1][3:]) if found.history else (0.0, 0)
+    if bound is not None:
+        lower = max(lower, bound.value)
+    history = np.array([*found.history, (seconds, found.n_iter, cost, lower, left)], dtype=HISTORY)
+    # The search sums in another order than the definition of the cost: the last bit is the latter's.
+    history["upper"] = np.maximum(history["upper"], cost)
+    return history

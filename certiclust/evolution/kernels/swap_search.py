@@ -1,0 +1,330 @@
+"""Compiled swap local search: all k swaps of one candidate in one pass over its costs.
+
+``State`` is a NamedTuple of arrays, so that a kernel call carries one argument and a state is saved or restored by
+plain copies. Costs are weighted: ``cost[j, i] = w_i * d_ij``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+BIG = 1e300
+#: A swap must gain more than this share of the cost: rounding noise must never make the search cycle.
+TOLERANCE = 1e-12
+#: Options of a kernel that only kernels call: without wrappers it compiles faster.
+INNER = {"cache": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
+
+class State(NamedTuple):
+    """A solution with its caches.
+
+    Attributes
+    ----------
+    centers : (k,) int64, candidate of every slot
+    slot : (m,) int32, slot of a candidate or -1
+    near, second : (n,) int32, slots of the nearest and second-nearest centre of every client
+    c1, c2 : (n,) float64, their weighted costs (c2 = BIG if k = 1)
+    loss : (k,) float64, rise of the cost if the slot is emptied
+    stamp : (k,) int64, time the surroundings of the slot last changed
+    seen : (m,) int64, time the candidate was last evaluated
+    gain : (m,) float64, gain of adding the candidate, at its last evaluation
+    clock : (4,) int64, time, scan position, candidates scanned without success, work (entries read; never copied)
+    total : (1,) float64, cost
+    """
+
+    centers: Any
+    slot: Any
+    near: Any
+    second: Any
+    c1: Any
+    c2: Any
+    loss: Any
+    stamp: Any
+    seen: Any
+    gain: Any
+    clock: Any
+    total: Any
+
+
+@njit(**INNER)
+def _rescan(cost: Any, state: State, clients: Any, count: int) -> None:
+    """Recompute the two nearest centres of ``clients[:count]``, one cost row after the other."""
+    c1, c2, near, second = state.c1, state.c2, state.near, state.second
+    for t in range(count):
+        i = clients[t]
+        c1[i] = BIG
+        c2[i] = BIG
+        near[i] = 0
+        second[i] = 0
+    for a in range(state.centers.size):
+        row = cost[state.centers[a]]
+        for t in range(count):
+            i = clients[t]
+            c = row[i]
+            if c < c2[i]:
+                if c < c1[i]:
+                    c2[i] = c1[i]
+                    second[i] = near[i]
+                    c1[i] = c
+                    near[i] = a
+                else:
+                    c2[i] = c
+                    second[i] = a
+
+
+@njit(**INNER)
+def _sum_up(state: State) -> None:
+    """Recompute total and removal losses from the caches."""
+    total = 0.0
+    for a in range(state.loss.size):
+        state.loss[a] = 0.0
+    for i in range(state.c1.size):
+        total += state.c1[i]
+        state.loss[state.near[i]] += state.c2[i] - state.c1[i]
+    state.total[0] = total
+
+
+@njit(cache=True, no_cfunc_wrapper=True)
+def reset(cost: Any, state: State) -> None:
+    """Fill all caches for ``state.centers``; every candidate counts as never evaluated."""
+    n = cost.shape[1]
+    for j in range(state.slot.size):
+        state.slot[j] = -1
+        state.seen[j] = 0
+        state.gain[j] = 0.0
+    for a in range(state.centers.size):
+        state.slot[state.centers[a]] = a
+        state.stamp[a] = 1
+    everyone = np.empty(n, np.int64)
+    for i in range(n):
+        everyone[i] = i
+    _rescan(cost, state, everyone, n)
+    _sum_up(state)
+    state.clock[0], state.clock[1], state.clock[2] = 1, 0, 0
+    state.clock[3] += n * state.centers.size
+
+
+@njit(cache=True, no_cfunc_wrapper=True)
+def exchange(cost: Any, state: State, out: int, new: int) -> None:
+    """Replace the centre in slot ``out`` by candidate ``new`` and repair the caches."""
+    c1, c2, near, second = state.c1, state.c2, state.near, state.second
+    state.slot[state.centers[out]] = -1
+    state.centers[out] = new
+    state.slot[new] = out
+    state.clock[0] += 1
+    now = state.clock[0]
+    row = cost[new]
+    n = row.size
+    lost = np.empty(n, np.int64)
+    count = np.int64(0)  # a plain 0 would be a literal at first, and `_rescan` be compiled for that as well
+    for i in range(n):
+        if near[i] == out or second[i] == out:
+            state.stamp[near[i]] = now
+            state.stamp[second[i]] = now
+            lost[count] = i
+            count += 1
+        else:
+            c = row[i]
+            if c < c2[i]:
+                state.stamp[near[i]] = now
+                state.stamp[second[i]] = now
+                if c < c1[i]:
+                    c2[i] = c1[i]
+                    second[i] = near[i]
+                    c1[i] = c
+                    near[i] = out
+                else:
+                    c2[i] = c
+                    second[i] = out
+    state.clock[3] += 2 * n + count * state.centers.size
+    _rescan(cost, state, lost, count)
+    for t in range(count):
+        state.stamp[near[lost[t]]] = now
+        state.stamp[second[lost[t]]] = now
+    state.stamp[out] = now
+    _sum_up(state)
+
+
+@njit(**INNER)
+def exchanged_for_better(cost: Any, state: State, out: int, new: int) -> bool:
+    """Swap, and take it back unless the cost really fell: what a sum of differences promises may be rounding alone."""
+    old, before = state.centers[out], state.total[0]
+    exchange(cost, state, out, new)
+    if state.total[0] < before:
+        return True
+    exchange(cost, state, out, old)
+    return False
+
+
+@njit(**INNER)
+def _cheapest(values: Any) -> int:
+    """Position of the smallest value (first of equals)."""
+    best = 0
+    for a in range(1, values.size):
+        if values[a] < values[best]:
+            best = a
+    return best
+
+
+@njit(cache=True, no_cfunc_wrapper=True)
+def swap_dense(cost: Any, state: State, order: Any, budget: int) -> bool:
+    """Eager swaps over full cost rows (FasterPAM's pass), at most ``budget`` evaluations; True if locally optimal.
+
+    ``order`` lists the candidates that may enter. Scanning resumes where the last call stopped.
+    """
+    c1, c2, near, loss, clock = state.c1, state.c2, state.near, state.loss, state.clock
+    n = c1.size
+    k = loss.size
+    delta = np.empty(k)
+    while clock[2] < order.size and budget > 0:
+        if clock[1] >= order.size:
+            clock[1] = 0
+        j = order[clock[1]]
+        clock[1] += 1
+        clock[2] += 1
+        if state.slot[j] >= 0:
+            continue
+        budget -= 1
+        clock[3] += n
+        for a in range(k):
+            delta[a] = loss[a]
+        gain = 0.0
+        row = cost[j]
+        for i in range(n):
+            c = row[i]
+            if c < c2[i]:
+                if c < c1[i]:
+                    gain += c1[i] - c
+                    delta[near[i]] += c1[i] - c2[i]
+                else:
+                    delta[near[i]] += c - c2[i]
+        state.gain[j] = gain
+        state.seen[j] = clock[0]
+        out = _cheapest(delta)
+        if delta[out] - gain < -TOLERANCE * state.total[0] and exchanged_for_better(cost, state, out, j):
+            clock[2] = 0
+    return bool(clock[2] >= order.size)
+
+
+@njit(cache=True, no_cfunc_wrapper=True)
+def swap_sparse(cost: Any, lists: Any, state: State, order: Any, home: Any, budget: int) -> bool:
+    """Eager swaps over neighbour lists, skipping candidates whose surroundings did not change.
+
+    A clean candidate (nothing changed around its ``home`` client since it was evaluated) can only improve together
+    with the removal of the globally cheapest centre, which its stored gain decides in O(1). Pairs beyond the radius
+    are ignored: that underestimates a gain, so an accepted swap is a true improvement. ``budget`` counts list entries.
+    """
+    c1, c2, near, loss, clock = state.c1, state.c2, state.near, state.loss, state.clock
+    extra = np.zeros(loss.size)
+    touched = np.empty(loss.size, np.int64)
+    listed = np.zeros(loss.size, np.int64)
+    turn = 0
+    cheapest = _cheapest(loss)
+    while clock[2] < order.size and budget > 0:
+        if clock[1] >= order.size:
+            clock[1] = 0
+        j = order[clock[1]]
+        clock[1] += 1
+        clock[2] += 1
+        if state.slot[j] >= 0:
+            continue
+        seen = state.seen[j]
+        h = home[j]
+        slack = TOLERANCE * state.total[0]
+        clean = state.stamp[near[h]] <= seen and state.stamp[state.second[h]] <= seen
+        if clean and state.gain[j] <= loss[cheapest] + slack:
+            continue
+        first, last = lists.col_ptr[j], lists.col_ptr[j + 1]
+        budget -= last - first + 8
+        clock[3] += last - first + 8
+        gain = 0.0
+        count = 0
+        turn += 1
+        for t in range(first, last):
+            i = lists.col_idx[t]
+            c = lists.col_val[t]
+            if c < c2[i]:
+                a = near[i]
+                if listed[a] != turn:
+                    listed[a] = turn
+                    touched[count] = a
+                    count += 1
+                if c < c1[i]:
+                    gain += c1[i] - c
+                    extra[a] += c2[i] - c1[i]
+                else:
+                    extra[a] += c2[i] - c
+        out = cheapest
+        best = loss[cheapest]
+        for s in range(count):
+            a = touched[s]
+            if loss[a] - extra[a] < best:
+                best = loss[a] - extra[a]
+                out = a
+            extra[a] = 0.0
+        state.gain[j] = gain
+        state.seen[j] = clock[0]
+        if best - gain < -slack:
+            if exchanged_for_better(cost, state, out, j):
+                clock[2] = 0
+            cheapest = _cheapest(loss)
+    return bool(clock[2] >= order.size)
+
+
+@njit(cache=True, no_cfunc_wrapper=True)
+def greedy_removal(cost: Any, union: Any, k: int) -> Any:
+    """Shrink ``union`` to k candidates, each time dropping the one whose loss is smallest."""
+    size = union.size
+    n = cost.shape[1]
+    alive = np.ones(size, np.bool_)
+    near = np.zeros(n, np.int64)
+    second = np.zeros(n, np.int64)
+    c1 = np.empty(n)
+    c2 = np.empty(n)
+    for i in range(n):
+        c1[i] = BIG
+        c2[i] = BIG
+    for a in range(size):
+        row = cost[union[a]]
+        for i in range(n):
+            c = row[i]
+            if c < c2[i]:
+                if c < c1[i]:
+                    c2[i], second[i] = c1[i], near[i]
+                    c1[i], near[i] = c, a
+                else:
+                    c2[i], second[i] = c, a
+    loss = np.zeros(size)
+    for i in range(n):
+        loss[near[i]] += c2[i] - c1[i]
+    left = size
+    while left > k:
+        out = -1
+        for a in range(size):
+            if alive[a] and (out < 0 or loss[a] < loss[out]):
+                out = a
+        alive[out] = False
+        left -= 1
+        for i in range(n):
+            if near[i] != out and second[i] != out:
+                continue
+            loss[near[i]] -= c2[i] - c1[i]
+            if near[i] == out:
+                c1[i], near[i] = c2[i], second[i]
+            c2[i] = BIG
+            for a in range(size):
+                if alive[a] and a != near[i]:
+                    c = cost[union[a], i]
+                    if c < c2[i]:
+                        c2[i], second[i] = c, a
+            loss[near[i]] += c2[i] - c1[i]
+    result = np.empty(k, np.int64)
+    s = 0
+    for a in range(size):
+        if alive[a]:
+            result[s] = union[a]
+            s += 1
+    return result

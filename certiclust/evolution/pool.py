@@ -1,0 +1,208 @@
+"""Evolution for k-median: a small pool of diverse good solutions, varied by mutation and crossover, polished by swaps.
+
+Work is counted in cost entries read (about a nanosecond each), never by the clock, so a run depends on its seed alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from certiclust.evolution.kernels import swap_search as kernels
+from certiclust.evolution.swap_search import copy_state, home_clients, load, new_state, rewind, swap_dense, swap_sparse
+from certiclust.space.lists import Floats, Ints, Lists, build_lists, choose_radius
+
+#: Exponent of the heavy-tailed number of swaps in a perturbation.
+TAIL = 1.5
+#: Share of crossovers among the variations.
+CROSSOVER = 0.05
+#: Share of entering centres drawn from the support of the relaxation.
+FAVOUR = 0.7
+#: A leaving centre that is not near the entering one is the cheapest of so many in half of the cases.
+CONTEST = 8
+#: Work charged for the overhead of one variation.
+STEP_WORK = 20_000
+#: Solutions kept.
+POOL_SIZE = 8
+#: Neighbour lists reach this many times the second-nearest centre: multipliers practically never want more.
+RADIUS_FACTOR = 1.4
+#: Largest number of listed pairs (24 bytes each).
+MAX_PAIRS = 16_000_000
+
+
+class Search:
+    """Incumbent, pool and variation operators on one instance.
+
+    Parameters
+    ----------
+    cost
+        Weighted costs, shape (candidates, clients), C-contiguous.
+    k
+        Number of centres.
+    rng
+        Source of all random decisions.
+    should_stop
+        Polled between blocks of about 20 ms.
+    max_iter
+        Offspring to make at most.
+    """
+
+    def __init__(
+        self,
+        cost: Floats,
+        k: int,
+        rng: np.random.Generator,
+        should_stop: Callable[[], bool] | None = None,
+        max_iter: float = np.inf,
+    ) -> None:
+        m, n = cost.shape
+        self.cost, self.k, self.rng, self.should_stop = cost, k, rng, should_stop
+        self.max_iter = max_iter
+        self.order: Ints = np.arange(m)
+        self.best = new_state(m, n, k)
+        self.pool: list[tuple[float, Ints]] = []
+        self.idle = 0
+        #: Offspring made so far, by mutation or crossover.
+        self.iterations = 0
+        #: Candidates the relaxation uses; the solver sets them.
+        self.favoured: Ints = np.zeros(0, np.int64)
+        self.lists: Lists | None = None
+        self._trial = new_state(m, n, k)
+        self._home: Ints = np.zeros(0, np.int64)
+        self.best.total[0] = np.inf
+
+    @property
+    def upper(self) -> float:
+        """Cost of the incumbent."""
+        return float(self.best.total[0])
+
+    @property
+    def centers(self) -> Ints:
+        """The incumbent, ascending."""
+        return np.sort(self.best.centers)
+
+    @property
+    def work(self) -> int:
+        """Cost entries read so far."""
+        return int(self._trial.clock[3])
+
+    def start(self) -> None:
+        """Random start, swaps over full rows, then the neighbour lists around the result."""
+        m = self.cost.shape[0]
+        load(self.cost, self._trial, self.rng.choice(m, self.k, replace=False))
+        swap_dense(self.cost, self._trial, self.rng.permutation(m), self.should_stop)
+        self._keep()
+        if self.lists is None and not (self.should_stop is not None and self.should_stop()):
+            second = self.best.c2 if self.k > 1 else 3.0 * self.best.c1 / RADIUS_FACTOR
+            radius, _ = choose_radius(self.cost, second, MAX_PAIRS, RADIUS_FACTOR)
+            self.lists = build_lists(self.cost, radius, self.should_stop)
+            self._home = home_clients(self.cost)
+
+    def polish(self, centers: Ints) -> float:
+        """Swap from ``centers`` (filled up or cut to k at random if need be); returns the cost reached."""
+        centers = np.unique(centers)
+        if centers.size > self.k:
+            centers = kernels.greedy_removal(self.cost, centers, self.k)
+        elif centers.size < self.k:
+            rest = np.setdiff1d(np.arange(self.cost.shape[0]), centers)
+            centers = np.concatenate([centers, self.rng.choice(rest, self.k - centers.size, replace=False)])
+        load(self.cost, self._trial, centers)
+        return self._improve()
+
+    def evolve(self, work: int) -> bool:
+        """Vary and polish until about ``work`` entries are read; True if the incumbent improved."""
+        before, limit = self.upper, self.work + work
+        if self.k >= self.order.size:
+            return False
+        while self.work < limit and self.iterations < self.max_iter:
+            if self.should_stop is not None and self.should_stop():
+                break
+            upper = self.upper
+            self.idle += 1
+            self.iterations += 1
+            if self.idle % (60 + self.k) == 0:
+                self.start()
+                self.crossover(newest=True)
+            elif len(self.pool) >= 2 and self.rng.random() < CROSSOVER:
+                self.crossover()
+            else:
+                self.perturb()
+            self.idle = 0 if self.upper < upper else self.idle
+        return self.upper < before
+
+    def perturb(self) -> float:
+        """Mutate the incumbent by a heavy-tailed number of random swaps, half of them near the entering candidate."""
+        trial, rng = self._trial, self.rng
+        copy_state(trial, self.best)
+        trial.clock[3] += STEP_WORK
+        swaps = min(int((1.0 - rng.random()) ** (-1.0 / TAIL)), max(1, self.k // 2))
+        for _ in range(swaps):
+            source = self.favoured if self.favoured.size and rng.random() < FAVOUR else self.order
+            new = int(source[rng.integers(source.size)])
+            if trial.slot[new] >= 0:
+                continue
+            kind = rng.random()
+            client = self._home[new]
+            if kind < 0.25:
+                out = int(rng.integers(self.k))
+            elif kind < 0.5:
+                few = rng.integers(self.k, size=CONTEST)
+                out = int(few[np.argmin(trial.loss[few])])
+            else:
+                out = int(trial.near[client] if kind < 0.75 else trial.second[client])
+            kernels.exchange(self.cost, trial, out, new)
+        return self._improve()
+
+    def crossover(self, newest: bool = False) -> float:
+        """Union of two solutions, greedy removal down to k, polish; ``newest``: the incumbent and the last start."""
+        if newest:
+            one, two = self.best.centers, self._trial.centers
+        else:
+            first, second = self.rng.choice(len(self.pool), 2, replace=False)
+            one, two = self.pool[first][1], self.pool[second][1]
+        union = np.union1d(one, two)
+        self._trial.clock[3] += 3 * union.size * self.cost.shape[1] + STEP_WORK
+        load(self.cost, self._trial, kernels.greedy_removal(self.cost, union, self.k))
+        return self._improve()
+
+    def confirm(self) -> bool:
+        """Swap the incumbent over all candidates and full rows: True once it is swap-optimal."""
+        copy_state(self._trial, self.best)
+        rewind(self._trial)
+        done = swap_dense(self.cost, self._trial, np.arange(self.cost.shape[0]), self.should_stop)
+        self._keep()
+        return done
+
+    def _improve(self) -> float:
+        """Polish the trial over the lists and offer it to the pool."""
+        rewind(self._trial, int(self.rng.integers(max(1, self.order.size))))
+        if self.lists is None:
+            swap_dense(self.cost, self._trial, self.order, self.should_stop)
+        else:
+            swap_sparse(self.cost, self.lists, self._trial, self.order, self._home, self.should_stop)
+        return self._keep()
+
+    def _keep(self) -> float:
+        """Update incumbent and pool by the trial; an equally good incumbent is replaced too, to cross plateaus."""
+        total = float(self._trial.total[0])
+        if total <= self.upper:
+            copy_state(self.best, self._trial)
+        if len(self.pool) >= POOL_SIZE and total >= self.pool[-1][0]:
+            return total
+        centers = np.sort(self._trial.centers)
+        # One member per basin: of solutions that share nearly all centres only the best stays.
+        same = self.k - max(1, self.k // 12)
+        close = [
+            p
+            for p in range(len(self.pool))
+            if np.intersect1d(self.pool[p][1], centers, assume_unique=True).size >= same
+        ]
+        if any(self.pool[p][0] <= total for p in close):
+            return total
+        for p in reversed(close):
+            self.pool.pop(p)
+        self.pool.append((total, centers))
+        self.pool.sort(key=lambda item: item[0])
+        del self.pool[POOL_SIZE:]
+        return total

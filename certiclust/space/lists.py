@@ -1,0 +1,107 @@
+"""Sparse neighbour lists: every (client, candidate) pair cheaper than the client's radius.
+
+All kernels work on weighted costs ``cost[j, i] = w_i * d_ij`` (candidate-major). A list holds the pairs with
+``cost[j, i] < radius[i]``; as long as the multiplier ``u_i`` stays at or below ``radius[i]``, the bound computed from
+the lists is the bound over all pairs: an absent pair has ``cost >= radius >= u`` and contributes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from certiclust.space import list_kernels as kernels
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+#: Unsigned, because an unsigned index spares the compiled loops the test for negative ones.
+Index = NDArray[np.uint32]
+
+
+class Lists(NamedTuple):
+    """The same pairs twice: by client in ascending cost, and by candidate.
+
+    Attributes
+    ----------
+    row_ptr, row_idx, row_val
+        Client ``i`` sees candidates ``row_idx[row_ptr[i]:row_ptr[i+1]]`` at ascending costs ``row_val``.
+    col_ptr, col_idx, col_val
+        Candidate ``j`` serves clients ``col_idx[col_ptr[j]:col_ptr[j+1]]``, in ascending client order.
+    radius
+        Truncation radius of every client; multipliers must not exceed it.
+    """
+
+    row_ptr: Ints
+    row_idx: Index
+    row_val: Floats
+    col_ptr: Ints
+    col_idx: Index
+    col_val: Floats
+    radius: Floats
+
+    @property
+    def n_pairs(self) -> int:
+        """Number of stored pairs."""
+        return int(self.row_ptr[-1])
+
+
+def build_lists(cost: Floats, radius: Floats, should_stop: Callable[[], bool] | None = None) -> Lists | None:
+    """Build the lists of all pairs with ``cost[j, i] < radius[i]``; None if stopped on the way.
+
+    Parameters
+    ----------
+    cost
+        Weighted costs, shape (candidates, clients).
+    radius
+        Truncation radius per client.
+    should_stop
+        Polled between blocks.
+    """
+    m, n = cost.shape
+    parts = []
+    step = max(1, 4_000_000 // max(1, n))
+    for start in range(0, m, step):
+        parts.append(kernels.columns_from_matrix(cost[start : start + step], radius))
+        if should_stop is not None and should_stop():
+            return None
+    sizes = np.concatenate([np.diff(p[0]) for p in parts])
+    col_ptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    col_idx = np.concatenate([p[1] for p in parts])
+    col_val = np.concatenate([p[2] for p in parts])
+    row_ptr, row_idx, row_val = kernels.transpose(col_ptr, col_idx, col_val, n)
+    step = max(1, 1_000_000 // max(1, col_idx.size // n))
+    for start in range(0, n, step):
+        kernels.sort_rows(row_ptr[start : start + step + 1], row_idx, row_val)
+        if should_stop is not None and should_stop():
+            return None
+    return Lists(row_ptr, row_idx, row_val, col_ptr, col_idx, col_val, radius)
+
+
+def restrict(lists: Lists, keep: NDArray[np.bool_]) -> Lists:
+    """Keep only the candidates with ``keep``, renumbered in their old order."""
+    new_id = (np.cumsum(keep, dtype=np.int64) - 1).astype(np.uint32)
+    row_ptr, row_idx, row_val = kernels.restrict_rows(lists.row_ptr, lists.row_idx, lists.row_val, keep, new_id)
+    col_ptr, col_idx, col_val = kernels.restrict_columns(lists.col_ptr, lists.col_idx, lists.col_val, keep)
+    return Lists(row_ptr, row_idx, row_val, col_ptr, col_idx, col_val, lists.radius)
+
+
+def choose_radius(cost: Floats, second: Floats, limit: int, largest: float = 2.5) -> tuple[Floats, float]:
+    """Multiply the second-nearest cost by the largest factor whose lists stay below ``limit`` pairs.
+
+    Returns the radii and the factor. The pair count is estimated on at most 200 evenly spaced clients.
+    """
+    n = second.size
+    sample = np.unique(np.linspace(0, n - 1, min(n, 200)).astype(np.int64))
+    part = cost[:, sample]
+    factor = largest
+    for factor in (largest, 2.0, 1.7, 1.4, 1.2, 1.0, 0.8, 0.6):
+        if factor > largest:
+            continue
+        pairs = np.count_nonzero(part < factor * second[sample]) * (n / sample.size)
+        if pairs <= limit:
+            break
+    # A radius of zero would freeze u_i at zero, which is what a client with two free centres wants anyway.
+    return np.ascontiguousarray(factor * second), factor

@@ -1,0 +1,156 @@
+"""Neighbour lists against NumPy, pair by pair."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from certiclust.space import list_kernels as kernels
+from certiclust.space.lists import build_lists, choose_radius, restrict
+from tests.solver import brute
+
+quick = settings(derandomize=True, deadline=None, max_examples=100)
+
+
+def instance(seed, max_n=12, max_m=12):
+    rng = np.random.default_rng(seed)
+    cost, _ = brute.weighted(rng, max_n, max_m)
+    radius = rng.choice([0.0, 0.5, 1.0, 1.5], cost.shape[1]) * np.median(cost, axis=0)
+    return rng, cost, radius
+
+
+def pairs_by_candidate(cost, radius):
+    """NumPy twin of the candidate-major lists."""
+    inside = cost < radius
+    j, i = np.nonzero(inside)
+    return np.concatenate([[0], np.cumsum(inside.sum(axis=1))]), i, cost[j, i]
+
+
+def check(lists, cost, radius):
+    """Both halves hold exactly the pairs below the radius, the rows in ascending cost."""
+    ptr, idx, val = pairs_by_candidate(cost, radius)
+    for got, expected in zip((lists.col_ptr, lists.col_idx, lists.col_val), (ptr, idx, val), strict=True):
+        np.testing.assert_array_equal(got, expected)
+    assert lists.row_ptr.tolist() == [0, *np.cumsum((cost < radius).sum(axis=0)).tolist()]
+    client = np.repeat(np.arange(cost.shape[1]), np.diff(lists.row_ptr))
+    i, j = np.nonzero((cost < radius).T)
+    by_cost = np.lexsort((cost[j, i], i))
+    np.testing.assert_array_equal(lists.row_val, cost[j, i][by_cost])
+    np.testing.assert_array_equal(lists.row_val, cost[lists.row_idx, client])
+    np.testing.assert_array_equal(lists.row_idx[np.lexsort((lists.row_idx, client))], j)
+    assert lists.n_pairs == np.count_nonzero(cost < radius)
+    assert lists.radius is radius
+
+
+@quick
+@given(st.integers(0, 2**32 - 1))
+def test_lists_hold_exactly_the_pairs_below_the_radius(seed):
+    _, cost, radius = instance(seed)
+    check(build_lists(cost, radius), cost, radius)
+
+
+def test_lists_of_many_blocks_equal_those_of_one():
+    """4 million pairs per block: candidates come in several parts, clients are sorted in several parts."""
+    rng = np.random.default_rng(0)
+    cost = rng.random((130, 40_000))
+    radius = np.full(40_000, 0.05)
+    check(build_lists(cost, radius), cost, radius)
+
+
+@pytest.mark.parametrize("polls", range(1, 5))
+def test_building_stops_when_asked(polls):
+    cost = np.random.default_rng(1).random((250, 40_000))  # 100 candidates per block: three blocks
+    asked = iter([False] * (polls - 1) + [True] * 99)
+    assert build_lists(cost, np.full(40_000, 0.02), lambda: next(asked)) is None
+
+
+@quick
+@given(st.integers(0, 2**32 - 1))
+def test_restricted_lists_are_the_lists_of_the_restricted_matrix(seed):
+    rng, cost, radius = instance(seed)
+    keep = rng.random(len(cost)) < 0.6
+    part = restrict(build_lists(cost, radius), keep)
+    if keep.any():
+        check(part, cost[keep], radius)
+    else:
+        assert part.n_pairs == 0
+        assert part.col_ptr.size == 1
+        assert part.row_ptr.tolist() == [0] * (cost.shape[1] + 1)
+
+
+@quick
+@given(st.integers(0, 2**32 - 1))
+def test_kernels_of_the_lists(seed):
+    rng, cost, radius = instance(seed)
+    n = cost.shape[1]
+    for got, expected in zip(kernels.columns_from_matrix(cost, radius), pairs_by_candidate(cost, radius), strict=True):
+        np.testing.assert_array_equal(got, expected)
+    ptr, idx, val = kernels.columns_from_matrix(cost, radius)
+    by_client = pairs_by_candidate(cost.T, radius[:, None])  # entries ascending in the candidate
+    for got, expected in zip(kernels.transpose(ptr, idx, val, n), by_client, strict=True):
+        np.testing.assert_array_equal(got, expected)
+    row_ptr, row_idx, row_val = kernels.transpose(ptr, idx, val, n)
+    keep = rng.random(len(cost)) < 0.5
+    new_id = (np.cumsum(keep) - 1).astype(np.uint32)
+    got_ptr, got_idx, got_val = kernels.restrict_rows(row_ptr, row_idx, row_val, keep, new_id)
+    for i in range(n):
+        old = slice(row_ptr[i], row_ptr[i + 1])
+        new = slice(got_ptr[i], got_ptr[i + 1])
+        np.testing.assert_array_equal(got_idx[new], new_id[row_idx[old]][keep[row_idx[old]]])
+        np.testing.assert_array_equal(got_val[new], row_val[old][keep[row_idx[old]]])
+    for got, expected in zip(
+        kernels.restrict_columns(ptr, idx, val, keep), pairs_by_candidate(cost[keep], radius), strict=True
+    ):
+        np.testing.assert_array_equal(got, expected)
+
+
+def test_sort_rows_sorts_each_row_and_nothing_else():
+    rng = np.random.default_rng(2)
+    ptr = np.concatenate([[0], np.cumsum(rng.integers(0, 60, 40))])
+    val = rng.integers(0, 9, ptr[-1]).astype(float)
+    idx = rng.integers(0, 1000, ptr[-1]).astype(np.uint32)
+    new_idx, new_val = idx.copy(), val.copy()
+    kernels.sort_rows(ptr[5:20], new_idx, new_val)
+    for i in range(40):
+        part = slice(ptr[i], ptr[i + 1])
+        if 5 <= i < 19:
+            assert np.all(np.diff(new_val[part]) >= 0)
+            assert sorted(zip(new_val[part], new_idx[part], strict=True)) == sorted(
+                zip(val[part], idx[part], strict=True)
+            )
+        else:
+            np.testing.assert_array_equal(new_val[part], val[part])
+            np.testing.assert_array_equal(new_idx[part], idx[part])
+
+
+def test_ties_are_sorted_by_position():
+    """As the kernel promises: equal costs keep the order they came in, here that of the candidates."""
+    cost = np.random.default_rng(3).integers(0, 3, (60, 20)).astype(float)
+    radius = np.full(20, 9.0)
+    lists = build_lists(cost, radius)
+    for i in range(20):
+        part = slice(lists.row_ptr[i], lists.row_ptr[i + 1])
+        np.testing.assert_array_equal(lists.row_idx[part], np.argsort(cost[:, i], kind="stable"))
+
+
+@pytest.mark.parametrize("n", [3, 200, 450])
+def test_radius_is_the_largest_factor_that_fits(n):
+    rng = np.random.default_rng(n)
+    cost = rng.random((30, n))
+    second = 0.3 * rng.random(n) + 0.1
+    sample = np.unique(np.linspace(0, n - 1, min(n, 200)).astype(int))
+    factors = [2.5, 2.0, 1.7, 1.4, 1.2, 1.0, 0.8, 0.6]
+
+    def pairs(factor):
+        return np.count_nonzero(cost[:, sample] < factor * second[sample]) * n / len(sample)
+
+    used = set()
+    for limit in [0, *np.linspace(pairs(0.6) * 0.9, pairs(2.5) * 1.1, 25)]:
+        radius, factor = choose_radius(cost, second, int(limit))
+        fitting = [f for f in factors if pairs(f) <= int(limit)]
+        assert factor == (max(fitting) if fitting else 0.6)
+        np.testing.assert_array_equal(radius, factor * second)
+        used.add(factor)
+    assert len(used) >= 4
+    assert choose_radius(cost, second, 10**9, 1.4)[1] == 1.4  # never more than asked for
+    assert choose_radius(cost, second, int(np.ceil(pairs(1.2))), 1.4)[1] == 1.2
