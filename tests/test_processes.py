@@ -174,7 +174,7 @@ def test_many_threads_do_not_disturb_each_other():
 
 def test_time_limit_holds_in_a_thread():
     start = perf_counter()
-    fit = KMedian(5, max_iter=10**12, time_limit=0.2, random_state=0).fit
+    fit = KMedian(5, algorithm="gsemo", max_iter=10**12, time_limit=0.2, random_state=0).fit
     with ThreadPoolExecutor(1) as pool, pytest.warns(UserWarning, match="time_limit"):
         pool.submit(fit, X).result(timeout=60)
     assert perf_counter() - start < 20

@@ -62,11 +62,11 @@ def swap_bound(problem: SumProblem, centers: NDArray[np.intp], change: float | N
     """
     continuous = isinstance(problem, KMeansProblem) and problem.space.own
     theorem = f"{'k-means' if isinstance(problem, KMeansProblem) else 'k-median'} theorem, p = 1"
+    if change is None:
+        return Bound(0.0, None, theorem, "the check of all swaps was not finished")
     cost = problem.cost(centers)
     relative, absolute = rounding_margin(problem.space, problem.space.n)
     power = problem.space.power
-    if change is None:
-        return Bound(0.0, None, theorem, "the check of all swaps was not finished")
     if power is None and problem.k > 1 and cost > 0:
         return Bound(0.0, None, theorem, "the triangle inequality was not verified for this distance")
     tau = max(0.0, -change) / cost + relative if cost > 0 else 0.0

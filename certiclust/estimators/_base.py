@@ -5,7 +5,10 @@ from __future__ import annotations
 import sys
 import warnings
 from abc import ABCMeta, abstractmethod
+from collections.abc import Callable
+from math import inf
 from numbers import Integral, Real
+from time import perf_counter
 from typing import Any, ClassVar
 
 import numpy as np
@@ -30,12 +33,15 @@ from certiclust.solver import Budget, Result, solve
 from certiclust.space import Metric, Space, build_space, precomputed_space
 from certiclust.space.metrics import METRIC_NAMES, MetricLike, column_spread
 from certiclust.space.space import matrix_budget
+from certiclust.space.symmetry import largest_asymmetry, symmetrised
 from certiclust.theory import iteration_bound
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 
 
+#: Share of a time limit after which the search starts without a distance matrix, if it can.
+MATRIX_SHARE = 0.4
 #: Weighted sums of distances stay below this, so that nothing computed from them overflows.
 MAX_TOTAL = 1e290
 
@@ -117,19 +123,21 @@ class CertifiedClusterer(
         self
             The fitted estimator.
         """
+        start = perf_counter()
         X = validate_data(self, X, dtype=np.float64, order="C")
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         clients = np.flatnonzero(weights > 0)
         if len(clients) == 0:
             raise ValueError("sample_weight is zero for every sample; at least one must be positive.")
-        space, sites = self._space(X, weights, clients)
+        limit = inf if self.time_limit is None else MATRIX_SHARE * self.time_limit
+        space, sites = self._space(X, weights, clients, lambda: perf_counter() - start >= limit)
         _check_total(space)
         problem = self._problem(space)
         self._check_memory(problem)
         result = solve(
             problem,
             self.algorithm,
-            Budget(self._iterations(problem), self.time_limit, self.gap_tol),
+            Budget(self._iterations(problem), self._time_left(start), self.gap_tol),
             random_state=int(check_random_state(self.random_state).randint(2**31)),
             certify=self.certify,
             callbacks=(_ProgressPrinter(),) if self.verbose else (),
@@ -180,7 +188,13 @@ class CertifiedClusterer(
 
     # The steps of fit.
 
-    def _space(self, X: FloatArray, weights: FloatArray, clients: IntArray) -> tuple[Space, IntArray | None]:
+    def _time_left(self, start: float) -> float | None:
+        """Return the seconds left of the time limit that `start` began; None without one."""
+        return None if self.time_limit is None else max(0.0, start + self.time_limit - perf_counter())
+
+    def _space(
+        self, X: FloatArray, weights: FloatArray, clients: IntArray, out_of_time: Callable[[], bool]
+    ) -> tuple[Space, IntArray | None]:
         """Return the space of the clients, and the rows that its candidates are (None: the user's candidates)."""
         check_metric = getattr(self, "check_metric", None)
         candidates = self._candidates(X)
@@ -190,9 +204,13 @@ class CertifiedClusterer(
             if square is None and self._square:
                 raise ValueError(_why_not_square(X))
             self._check_size(len(clients) if square is not None else X.shape[1], square is not None)
-            distances = X[clients] if square is None else square[np.ix_(clients, clients)]
+            distances = X if square is None else square
+            if len(clients) < len(X):
+                distances = distances[clients] if square is None else distances[np.ix_(clients, clients)]
             own = square is not None
-            space = precomputed_space(distances, weights[clients], own=own, check_metric=check_metric)
+            space = precomputed_space(
+                distances, weights[clients], own=own, check_metric=check_metric, out_of_time=out_of_time
+            )
             return space, clients if own else None
         self._check_size(len(clients) if candidates is None else len(candidates), candidates is None)
         points = X if len(clients) == len(X) else X[clients]
@@ -200,7 +218,15 @@ class CertifiedClusterer(
         metric.check(X)
         if candidates is not None:
             metric.check(candidates, "candidates", points)
-        space = build_space(points, candidates, metric, weights[clients], check_metric=check_metric, n_jobs=self.n_jobs)
+        space = build_space(
+            points,
+            candidates,
+            metric,
+            weights[clients],
+            check_metric=check_metric,
+            n_jobs=self.n_jobs,
+            out_of_time=out_of_time,
+        )
         if self._square and space.matrix is not None and symmetrised(space.matrix) is None:
             raise ValueError(f"metric {metric.name!r} must be symmetric with d(x, x) = 0 for {type(self).__name__}.")
         return space, clients if candidates is None else None
@@ -327,19 +353,6 @@ def validated_candidates(candidates: Any, X: FloatArray, metric: MetricLike) -> 
     return np.asarray(array, dtype=np.float64)
 
 
-def symmetrised(matrix: FloatArray) -> FloatArray | None:
-    """Return a square matrix made exactly symmetric with a zero diagonal, or None if it is not so up to rounding."""
-    if matrix.shape[0] != matrix.shape[1]:
-        return None
-    slack = 1e-12 * matrix.max(initial=0.0)
-    if np.diagonal(matrix).max(initial=0.0) > slack or np.abs(matrix - matrix.T).max(initial=0.0) > slack:
-        return None
-    if np.diagonal(matrix).any() or not np.array_equal(matrix, matrix.T):
-        matrix = np.minimum(matrix, matrix.T)
-        np.fill_diagonal(matrix, 0.0)
-    return matrix
-
-
 def _check_total(space: Space) -> None:
     """Refuse weights whose weighted sum of distances could overflow."""
     if space.matrix is not None:
@@ -359,7 +372,7 @@ def _check_total(space: Space) -> None:
 def _why_not_square(X: FloatArray) -> str:
     if X.shape[0] != X.shape[1]:
         return f"a precomputed matrix must be square; got {X.shape[0]} x {X.shape[1]}."
-    worst = np.abs(X - X.T).max()
+    worst = largest_asymmetry(X)
     if worst > 1e-12 * X.max():
         return f"a precomputed matrix must be symmetric; entries differ by up to {worst:.6g}."
     return f"a precomputed matrix must have a zero diagonal; its largest entry is {np.diagonal(X).max():.6g}."

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from certiclust.estimators._base import CertifiedClusterer, FloatArray, IntArray, symmetrised
+from certiclust.estimators._base import CertifiedClusterer, FloatArray, IntArray
 from certiclust.problems import KTMMProblem, Problem
 from certiclust.solver import Result
 from certiclust.space import Space
 from certiclust.space.metrics import MetricLike
+from certiclust.space.symmetry import symmetrised
 
 
 class KTMM(CertifiedClusterer):

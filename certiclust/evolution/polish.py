@@ -61,7 +61,7 @@ def swap_polish(problem: Problem, centers: IntArray, should_stop: Callable[[], b
     rows = space.rows()
     solution = solution_tables(problem, centers)
     position = np.zeros(2, dtype=np.int64)
-    steps = max(1, 20_000_000 // space.n)
+    steps = max(1, 8_000_000 // space.n)
     while position[1] < space.m and not should_stop():
         if isinstance(problem, SumProblem):
             polish_sum(rows, space.weights, problem.groups, solution, position, steps, swap_slack(problem))
@@ -84,9 +84,11 @@ def least_swap_change(
     from certiclust.evolution.kernels.swap import best_swap
 
     space = problem.space
+    if should_stop():
+        return None
     rows, solution = space.rows(), solution_tables(problem, centers)
     least = np.inf
-    for part in gen_batches(space.m, max(1, 20_000_000 // space.n)):
+    for part in gen_batches(space.m, max(1, 4_000_000 // space.n)):
         if should_stop():
             return None
         change, scale = best_swap(rows, space.weights, space.m, solution, part.start, part.stop)

@@ -166,14 +166,6 @@ class Search:
         load(self.cost, self._trial, kernels.greedy_removal(self.cost, union, self.k))
         return self._improve()
 
-    def confirm(self) -> bool:
-        """Swap the incumbent over all candidates and full rows: True once it is swap-optimal."""
-        copy_state(self._trial, self.best)
-        rewind(self._trial)
-        done = swap_dense(self.cost, self._trial, np.arange(self.cost.shape[0]), self.should_stop)
-        self._keep()
-        return done
-
     def _improve(self) -> float:
         """Polish the trial over the lists and offer it to the pool."""
         rewind(self._trial, int(self.rng.integers(max(1, self.order.size))))

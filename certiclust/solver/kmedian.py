@@ -18,7 +18,7 @@ from certiclust.bounds.lagrangian import (
     reduce_candidates,
     start_multipliers,
 )
-from certiclust.evolution.pool import Search
+from certiclust.evolution.pool import MAX_PAIRS, Search
 from certiclust.solver.loop import Strategy
 from certiclust.space import Space
 from certiclust.space.lists import Floats, Ints, Lists, build_lists, restrict
@@ -258,11 +258,12 @@ class KMedianStrategy(Strategy):
 
     def _widen(self) -> None:
         """Double the radius of clients whose multiplier is held down by it: the bound would stay below its best."""
-        held = self.u >= self.lists.radius * (1.0 - 1e-9)
-        if not held.any():
+        held = (self.u >= self.lists.radius * (1.0 - 1e-9)) & (self.lists.radius > 0)
+        if not held.any() or self.lists.n_pairs * 2 > MAX_PAIRS:
             return
         radius = np.where(held, 2.0 * self.lists.radius, self.lists.radius)
-        wider = build_lists(self.cost[self.live], radius, self.limits.should_stop)
+        cost = self.cost if self.live.size == len(self.cost) else self.cost[self.live]
+        wider = build_lists(cost, radius, self.limits.should_stop)
         if wider is not None:
             self._lists = wider
 

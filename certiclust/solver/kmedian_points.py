@@ -16,11 +16,12 @@ from certiclust.solver.loop import Strategy
 from certiclust.space import Space, list_kernels
 from certiclust.space.kernels import PointRows
 from certiclust.space.lists import Floats, Ints, Lists
+from certiclust.space.space import matrix_budget
 
 #: Listed pairs at most (24 bytes each).
 MAX_PAIRS = 36_000_000
-#: Points in the sample on which the first centres are searched, and the work spent there.
-SAMPLE, SAMPLE_WORK = 4000, 6e8
+#: Points in the sample on which the first centres are searched, and the work spent there per pair of them.
+SAMPLE, SAMPLE_WORK = 4000, 38
 #: Distances computed between two polls of ``should_stop`` (about 20 ms).
 BLOCK = 6_000_000
 #: Distances computed by the swaps of one start.
@@ -56,9 +57,10 @@ class PointsStrategy(Strategy):
         assert isinstance(rows, PointRows)
         self.weights = weights
         self._place(rows)
-        start = self._sample_start()
-        self.by_client, self.by_site = self._sort_by(start)
-        self.best = self._loaded(np.flatnonzero(np.isin(self.by_site, start)))
+        self.best = self._loaded(self._sample_start())
+        self.by_client, self.by_site = np.arange(space.n), np.arange(space.m)
+        if not limits.should_stop():
+            self._sort(space.own)
         self.order = self.rng.permutation(space.m)
         self.root = Node(-1, -1, 0)
         self.live: Ints = np.arange(space.m)
@@ -139,45 +141,51 @@ class PointsStrategy(Strategy):
         self.sites = PointRows(np.ascontiguousarray(rows.candidates.T), rows.candidates, rows.code)
 
     def _sample_start(self) -> Ints:
-        """Return centres found by the matrix search on a sample of clients and candidates."""
-        m, n = self.sites.columns.shape[1], self.weights.size
-        size = min(m, max(SAMPLE, 10 * self.instance.k))
-        candidates = np.sort(self.rng.choice(m, size, replace=False))
-        clients = np.sort(self.rng.choice(n, min(n, size), replace=False))
-        search = Search(self._costs(clients, candidates), self.instance.k, self.rng, self.limits.should_stop)
+        """Return centres found by the matrix search on a sample of clients and candidates; at random if stopped."""
+        m, n, k = self.sites.columns.shape[1], self.weights.size, self.instance.k
+        candidates = np.sort(self.rng.choice(m, min(m, max(SAMPLE, 10 * k)), replace=False))
+        most = max(SAMPLE**2, matrix_budget()) // candidates.size
+        clients = np.sort(self.rng.choice(n, min(n, candidates.size, most), replace=False))
+        costs = self._costs(clients, candidates)
+        if costs is None:
+            return candidates[np.sort(self.rng.choice(candidates.size, k, replace=False))]
+        search = Search(costs, k, self.rng, self.limits.should_stop)
         search.start()
         if not self.limits.should_stop():
-            search.evolve(int(SAMPLE_WORK))
+            search.evolve(SAMPLE_WORK * costs.size)
         return np.asarray(candidates[search.centers])
 
-    def _costs(self, clients: Ints, candidates: Ints) -> Floats:
-        """Return a small weighted cost matrix, candidates x clients."""
+    def _costs(self, clients: Ints, candidates: Ints) -> Floats | None:
+        """Return a small weighted cost matrix, candidates x clients; None if stopped on the way."""
         part = PointRows(np.ascontiguousarray(self.rows.columns[:, clients]), self.rows.candidates, self.rows.code)
         costs = np.empty((candidates.size, clients.size))
         for row, j in enumerate(candidates):
+            if row % 256 == 0 and self.limits.should_stop():
+                return None
             kernels.fill_row(part, j, costs[row])
         costs *= self.weights[clients]
         return costs
 
-    def _sort_by(self, centers: Ints) -> tuple[Ints, Ints]:
-        """Reorder clients and candidates by their nearest of ``centers``; return both permutations."""
-        orders = []
-        for rows in (self.rows, self.sites):
-            nearest = np.zeros(rows.columns.shape[1], np.int64)
-            kernels.nearest_site(rows, centers, nearest)
-            orders.append(np.argsort(nearest, kind="stable"))
-        columns = np.ascontiguousarray(self.rows.columns[:, orders[0]])
-        candidates = np.ascontiguousarray(self.rows.candidates[orders[1]])
-        self.weights = self.weights[orders[0]]
+    def _sort(self, own: bool) -> None:
+        """Reorder clients and candidates by their nearest centre."""
+        self.by_client = self.by_site = np.argsort(self.best.near, kind="stable")
+        if not own:
+            sites = PointRows(self.sites.columns, self.rows.candidates, self.rows.code)
+            nearest = self._loaded(self.best.centers, sites).near
+            self.by_site = np.argsort(nearest, kind="stable")
+        columns = np.ascontiguousarray(self.rows.columns[:, self.by_client])
+        candidates = np.ascontiguousarray(self.rows.candidates[self.by_site])
+        self.weights = self.weights[self.by_client]
         self._place(PointRows(columns, candidates, self.rows.code))
-        return orders[0], orders[1]
+        self.best = self._loaded(np.flatnonzero(np.isin(self.by_site, self.best.centers)))
 
-    def _loaded(self, centers: Ints) -> State:
-        """Return a solution with its caches."""
-        state = new_state(self.sites.columns.shape[1], self.weights.size, self.instance.k)
+    def _loaded(self, centers: Ints, rows: PointRows | None = None) -> State:
+        """Return a solution with its caches, for the clients unless other ``rows`` are given."""
+        weights = self.weights if rows is None else np.ones(rows.columns.shape[1])
+        state = new_state(self.sites.columns.shape[1], weights.size, self.instance.k)
         state.centers[:] = centers
-        for part in gen_batches(self.weights.size, max(1, BLOCK // max(1, centers.size))):
-            kernels.reset_range(self.rows, self.weights, state, part.start, part.stop)
+        for part in gen_batches(centers.size, max(1, BLOCK // weights.size)):
+            kernels.load_range(self.rows if rows is None else rows, weights, state, part.start, part.stop)
         return state
 
     def _swap(self, state: State, work: int) -> None:
@@ -187,11 +195,13 @@ class PointsStrategy(Strategy):
             if self.limits.should_stop() or state.clock[3] >= end:
                 return
 
-    def _radius(self) -> Floats:
+    def _radius(self) -> Floats | None:
         """Return the largest multiple of the second-nearest cost whose lists fit, estimated on 200 clients."""
         m, n = self.sites.columns.shape[1], self.weights.size
         clients = np.sort(self.rng.choice(n, min(n, 200), replace=False))
         part = self._costs(clients, np.sort(self.rng.choice(m, min(m, 5000), replace=False)))
+        if part is None:
+            return None
         factor = 1.4
         for factor in (1.4, 1.25, 1.1, 1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3):
             share = np.count_nonzero(part < factor * self.best.c2[clients]) / part.size
@@ -199,8 +209,10 @@ class PointsStrategy(Strategy):
                 break
         return np.ascontiguousarray(factor * self.best.c2)
 
-    def _build_lists(self, radius: Floats) -> Lists | None:
-        """Return neighbour lists within ``radius``; None if stopped on the way."""
+    def _build_lists(self, radius: Floats | None) -> Lists | None:
+        """Return neighbour lists within ``radius``; None if stopped on the way, or before."""
+        if radius is None:
+            return None
         m, n, k = self.sites.columns.shape[1], self.weights.size, self.instance.k
         grouped = (np.zeros(k + 1, np.int64), np.empty(n, np.int64), np.empty(k))
         kernels.group(self.best, self.weights, radius, self.rows.code, *grouped)

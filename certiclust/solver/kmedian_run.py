@@ -43,8 +43,8 @@ def run_kmedian(
     """Run the loop on a k-median problem, with the matrix where it is held and from coordinates otherwise.
 
     The lemma's three conditions hold for the evolution inside (docs/lemma.md): the incumbent is the parent with
-    probability at least 0.93, any one of its single swaps is made with probability at least 0.09 / (k m), and the best
-    solution is always kept.
+    probability at least 0.93, any one of its single swaps with a live candidate is made with probability at least
+    0.048 / (k m), and the best solution is always kept.
     """
     space = problem.space
     limits = Limits(gap_tol, max_iter, should_stop)

@@ -18,6 +18,9 @@ from certiclust.evolution.polish import least_swap_change, swap_polish
 from certiclust.problems import FairKMedianProblem, KMedianProblem, MaxProblem, Problem, SumProblem
 
 IntArray = NDArray[np.intp]
+#: Seconds that the last checks may take beyond a time limit, and a tenth of the limit more.
+GRACE = 0.03
+
 Callbacks = tuple[Callable[[Progress], None], ...]
 
 
@@ -107,17 +110,21 @@ def solve(
     start = perf_counter()
     with catch_interrupt() as interrupted:
 
-        def should_stop() -> bool:
-            limit = budget.time_limit
-            return interrupted() or (limit is not None and perf_counter() - start >= limit)
+        def stops_after(seconds: float | None) -> Callable[[], bool]:
+            return lambda: interrupted() or (seconds is not None and perf_counter() - start >= seconds)
+
+        limit = budget.time_limit
+        should_stop = stops_after(limit)
+        # What a search has found is worth a little more time to look at its swaps: without them nothing is claimed.
+        checks_stop = stops_after(None if limit is None else limit * 1.1 + GRACE)
 
         if algorithm == "auto" and isinstance(problem, KMedianProblem):
             found = _loop(problem, budget, random_state, should_stop, callbacks)
         else:
             found = _gsemo(problem, algorithm, budget, random_state, should_stop, callbacks)
-        timed_out = budget.time_limit is not None and should_stop() and not interrupted()
+        timed_out = limit is not None and should_stop() and not interrupted()
         cost = problem.cost(found.centers)
-        bound = _checked(problem, found, interrupted) if certify else None
+        bound = _checked(problem, found, checks_stop) if certify else None
         return Result(
             centers=found.centers,
             cost=cost,

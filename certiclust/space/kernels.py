@@ -137,25 +137,10 @@ def read_distance(rows: Rows, j: int, i: int) -> float:
 
 
 @njit(cache=True)
-def extremes(rows: Rows, n: int, m: int, own: bool) -> tuple[FloatArray, FloatArray]:
-    """Return each client's largest and least distance to a candidate, its own index left out if `own`."""
-    largest = np.full(n, -np.inf)
-    least = np.full(n, np.inf)
-    buffer = np.empty(n)
-    for j in range(m):
-        d = row(rows, j, buffer)
-        for i in range(n):
-            largest[i] = max(largest[i], d[i])
-            if not (own and i == j):
-                least[i] = min(least[i], d[i])
-    return largest, least
-
-
-@njit(cache=True)
-def triangle_defect(matrix: FloatArray, slack: float) -> bool:
-    """Return whether some d_ij exceeds (1 + slack)(d_il + d_lj) in a square symmetric `matrix`."""
+def triangle_defect(matrix: FloatArray, slack: float, start: int, stop: int) -> bool:
+    """Return whether some d_ij, `i` in a range, exceeds (1 + slack)(d_il + d_lj) in a square symmetric `matrix`."""
     n = matrix.shape[0]
-    for i in range(n):
+    for i in range(start, stop):
         for via in range(n):
             first = matrix[i, via]
             bad = False
@@ -167,10 +152,10 @@ def triangle_defect(matrix: FloatArray, slack: float) -> bool:
 
 
 @njit(cache=True)
-def quadrangle_defect(matrix: FloatArray, slack: float) -> bool:
-    """Return whether some d_ij exceeds (1 + slack)(d_ij' + d_i'j' + d_i'j) in a clients x sites `matrix`."""
+def quadrangle_defect(matrix: FloatArray, slack: float, start: int, stop: int) -> bool:
+    """Return whether some d_ij, `i` in a range, exceeds (1 + slack)(d_ij' + d_i'j' + d_i'j): clients x sites."""
     n, m = matrix.shape
-    for i in range(n):
+    for i in range(start, stop):
         for via in range(n):
             detour = np.inf
             for j in range(m):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from sklearn.utils import gen_batches
 from sklearn.utils.parallel import Parallel, delayed
 
 from certiclust.space.metrics import KERNEL_CODES, Metric
+from certiclust.space.symmetry import largest_asymmetry
 
 if TYPE_CHECKING:
     from certiclust.space.kernels import Rows
@@ -78,7 +79,8 @@ class Space:
         """Yield all distances in blocks of candidates that fit the memory budget."""
         size = max(1, matrix_budget() // (4 * max(1, self.n)))
         for part in gen_batches(self.m, size):
-            yield part, self.distances(np.arange(part.start, part.stop))
+            held = None if self.matrix is None else self.matrix[part]
+            yield part, self.metric.block(self.candidates[part], self.points) if held is None else held
 
     def rows(self) -> Rows:
         """Return the arrays from which the compiled kernels read distances."""
@@ -92,9 +94,13 @@ class Space:
 
     def extremes(self) -> tuple[FloatArray, FloatArray]:
         """Return d_i^max and d_i^min of the paper; for F = D a client is not its own nearest candidate."""
-        from certiclust.space.kernels import extremes
-
-        largest, least = extremes(self.rows(), self.n, self.m, self.own)
+        largest, least = np.full(self.n, -np.inf), np.full(self.n, np.inf)
+        for part in gen_batches(self.m, 256):
+            d = self.distances(np.arange(part.start, part.stop))
+            np.maximum(largest, d.max(axis=0), out=largest)
+            if self.own:
+                np.fill_diagonal(d[:, part], np.inf)
+            np.minimum(least, d.min(axis=0), out=least)
         return largest, least
 
     def assign(self, centers: IntArray) -> tuple[NDArray[np.int32], FloatArray]:
@@ -103,10 +109,10 @@ class Space:
         nearest = np.full(self.n, np.inf)
         for part in gen_batches(len(centers), max(1, 4_000_000 // max(1, self.n))):
             d = self.distances(centers[part])
-            least = d.min(axis=0)
-            closer = least < nearest
-            labels[closer] = part.start + d.argmin(axis=0)[closer]
-            nearest[closer] = least[closer]
+            for label, row in enumerate(d, part.start):
+                closer = row < nearest
+                labels[closer] = label
+                np.minimum(nearest, row, out=nearest)
         if self.own:
             labels[centers] = np.arange(len(centers))
         return labels, nearest
@@ -120,6 +126,7 @@ def build_space(
     *,
     check_metric: bool | None = None,
     n_jobs: int | None = None,
+    out_of_time: Callable[[], bool] = lambda: False,
 ) -> Space:
     """Return the space of rows `points`, with the matrix held only if it fits the memory budget.
 
@@ -136,6 +143,9 @@ def build_space(
         1000 rows.
     n_jobs : int or None, default=None
         Threads that compute the matrix.
+    out_of_time : callable, default never
+        Polled while the matrix is computed: it is given up then if the kernels can do without it, and so is a check of
+        the triangle inequality that was not asked for.
 
     Raises
     ------
@@ -147,10 +157,7 @@ def build_space(
     n, m = len(points), len(rows)
     matrix = None
     if n * m <= matrix_budget():
-        matrix = _fill(rows, points, metric, n_jobs)
-        if own and metric.function is None and not np.array_equal(matrix, matrix.T):
-            matrix = np.minimum(matrix, matrix.T)  # a named distance is symmetric; its rounding need not be
-        _check_distances(matrix, metric.name)
+        matrix = _fill(rows, points, metric, n_jobs, out_of_time if metric.compiled else lambda: False)
     elif not metric.compiled:
         need = -(-n * m * 8 // 2**20)
         raise ValueError(
@@ -158,32 +165,50 @@ def build_space(
             f"{get_config()['working_memory']} MiB; raise it with sklearn.set_config(working_memory={need}), or use "
             f"one of {sorted(KERNEL_CODES)}, which are computed on the fly."
         )
+    if matrix is not None:
+        if own and metric.function is None and largest_asymmetry(matrix) > 0:
+            matrix = np.minimum(matrix, matrix.T)  # a named distance is symmetric; its rounding need not be
+        _check_distances(matrix, metric.name)
     power = metric.power
     if power is None and matrix is not None and _wanted(check_metric, n, m):
-        power = _measured_power(matrix, own)
+        power = _measured_power(matrix, own, out_of_time if check_metric is None else lambda: False)
     return Space(metric, weights, points, rows, matrix, own, power)
 
 
 def precomputed_space(
-    distances: FloatArray, weights: FloatArray, *, own: bool, check_metric: bool | None = None
+    distances: FloatArray,
+    weights: FloatArray,
+    *,
+    own: bool,
+    check_metric: bool | None = None,
+    out_of_time: Callable[[], bool] = lambda: False,
 ) -> Space:
-    """Return the space of a given ``(n, m)`` clients x sites matrix; `own` says that sites are the clients."""
-    matrix = np.ascontiguousarray(distances.T)
+    """Return the space of a given ``(n, m)`` clients x sites matrix; `own` says that it is symmetric, on one set."""
+    # Kernels are compiled for arrays that may be written to, though they do not write to this one.
+    matrix = np.require(distances if own else distances.T, requirements=["C", "A", "W"])
     n, m = distances.shape
-    power = _measured_power(matrix, own) if _wanted(check_metric, n, m) else None
+    power = None
+    if _wanted(check_metric, n, m):
+        power = _measured_power(matrix, own, out_of_time if check_metric is None else lambda: False)
     points, candidates = np.empty((n, 0)), np.empty((m, 0))
     return Space(Metric.of("precomputed"), weights, points, candidates, matrix, own, power)
 
 
-def _fill(rows: FloatArray, points: FloatArray, metric: Metric, n_jobs: int | None) -> FloatArray:
+def _fill(
+    rows: FloatArray, points: FloatArray, metric: Metric, n_jobs: int | None, out_of_time: Callable[[], bool]
+) -> FloatArray | None:
     """Compute the matrix in blocks of rows, by threads: SciPy releases the lock, and the answer is the same."""
     matrix = np.empty((len(rows), len(points)))
 
-    def compute(part: slice) -> None:
+    def compute(part: slice) -> bool:
+        if out_of_time():
+            return False
         matrix[part] = metric.block(rows[part], points)
+        return True
 
-    Parallel(n_jobs=n_jobs, prefer="threads")(delayed(compute)(part) for part in gen_batches(len(rows), 512))
-    return matrix
+    parts = gen_batches(len(rows), max(1, 2_000_000 // len(points)))
+    done = Parallel(n_jobs=n_jobs, prefer="threads")(delayed(compute)(part) for part in parts)
+    return matrix if all(done) else None
 
 
 def _check_distances(matrix: FloatArray, name: str) -> None:
@@ -198,8 +223,8 @@ def _wanted(check_metric: bool | None, n: int, m: int) -> bool:
     return max(n, m) <= 1000 if check_metric is None else check_metric
 
 
-def _measured_power(matrix: FloatArray, own: bool) -> int | None:
+def _measured_power(matrix: FloatArray, own: bool, should_stop: Callable[[], bool]) -> int | None:
     from certiclust.space.triangle import holds_triangle_inequality
 
-    symmetric = own and bool(np.array_equal(matrix, matrix.T)) and not np.diagonal(matrix).any()
-    return 1 if holds_triangle_inequality(matrix.T, square=symmetric) else None
+    symmetric = own and largest_asymmetry(matrix) == 0 and not np.diagonal(matrix).any()
+    return 1 if holds_triangle_inequality(matrix.T, square=symmetric, should_stop=should_stop) else None

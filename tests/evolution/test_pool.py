@@ -510,14 +510,6 @@ def test_stop_and_max_iter_are_obeyed():
     assert search.iterations == done
 
 
-def test_confirm_ends_swap_optimal_over_all_candidates():
-    search = started(2, m=30, n=30, k=4)
-    load(search.cost, search.best, np.arange(4))
-    search.order = np.arange(4)
-    assert search.confirm()
-    assert best_swap(search.cost, search.best.centers)[0] >= -1e-9
-
-
 def test_k_equal_m_has_nothing_to_vary():
     search = started(m=5, k=5)
     assert not search.evolve(10**6)

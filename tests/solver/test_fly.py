@@ -57,9 +57,9 @@ def instance(seed, metric, max_n=30):
 def fly_state(rows, w, m, centers, parts=2):
     state = new_state(m, w.size, len(centers))
     state.centers[:] = centers
-    cuts = np.linspace(0, w.size, parts + 1).astype(int)
+    cuts = np.linspace(0, len(centers), parts + 1).astype(int)
     for start, stop in itertools.pairwise(cuts):
-        kernels.reset_range(rows, w, state, start, stop)
+        kernels.load_range(rows, w, state, start, stop)
     return state
 
 
@@ -144,23 +144,13 @@ def test_groups_and_near_pairs(metric, seed):
         np.testing.assert_array_equal(values[part], cost[j, clients[part]])
 
 
-@pytest.mark.parametrize("metric", METRICS)
-def test_nearest_site(metric):
-    rng, X, F, _w, k = instance(3, metric)
-    space, rows, _, cost = rows_of(metric, X, F, np.ones(len(X)))
-    centers = rng.choice(space.m, k, replace=False)
-    nearest = np.full(space.n, -1, np.int64)
-    kernels.nearest_site(rows, centers, nearest)
-    np.testing.assert_array_equal(nearest, cost[centers].argmin(axis=0))
-
-
 # ------------------------------------------------------------------------------------------------- the strategy
 
 
 def strategy(X, F, w, k, metric="euclidean", should_stop=lambda: False, seed=0):
     with sklearn.config_context(working_memory=TINY):
         space = build_space(X, F, Metric.of(metric, X), w)
-    with mock.patch.object(kmedian_points, "SAMPLE_WORK", 1e5):
+    with mock.patch.object(kmedian_points, "SAMPLE_WORK", 100):
         return PointsStrategy(space, w, Instance(k, 0.0, X.shape[1], 0.0), Limits(0.0, np.inf, should_stop), seed)
 
 
@@ -234,7 +224,7 @@ def test_fit_without_a_matrix_against_brute_force(seed, metric):
     options = {"metric": metric} if F is None else {"metric": metric, "candidates": F}
     cost = np.ascontiguousarray(brute.distances(X, X if F is None else F, metric).T * w)
     case = brute.Case(X, k, cost, options, w)
-    with sklearn.config_context(working_memory=TINY), mock.patch.object(kmedian_points, "SAMPLE_WORK", 1e5):
+    with sklearn.config_context(working_memory=TINY), mock.patch.object(kmedian_points, "SAMPLE_WORK", 100):
         est = fit_quietly(case)
     best = brute.optimum(cost, k)
     noise = 1e-14 * w.sum() if metric == "cosine" else 0.0

@@ -10,7 +10,6 @@ from certiclust.space.kernels import (
     MatrixRows,
     PointRows,
     distance,
-    extremes,
     quadrangle_defect,
     read_distance,
     read_row,
@@ -83,18 +82,6 @@ def test_matrix_rows_are_the_matrix():
 
 
 @quick
-@given(st.integers(1, 8), st.integers(1, 8), st.booleans(), st.integers(0, 2**32 - 1))
-def test_extremes_against_the_twin(n, m, own, seed):
-    rng = np.random.default_rng(seed)
-    m = n if own else m
-    D = rng.integers(0, 4, (n, m)).astype(float)
-    largest, least = extremes(MatrixRows(np.ascontiguousarray(D.T)), n, m, own)
-    expected = naive.extremes(D, own)
-    assert largest.tolist() == expected[0].tolist()
-    assert least.tolist() == expected[1].tolist()  # infinite for a single point that is its own candidate
-
-
-@quick
 @given(st.integers(1, 7), st.sampled_from([*GRAPH_KINDS, "noise", "integers"]), st.integers(0, 2**32 - 1))
 def test_triangle_and_quadrangle_defects_against_the_twins(n, kind, seed):
     rng = np.random.default_rng(seed)
@@ -108,6 +95,6 @@ def test_triangle_and_quadrangle_defects_against_the_twins(n, kind, seed):
         D = np.minimum(D, D.T)
         np.fill_diagonal(D, 0.0)
     for slack in (0.0, 0.25):
-        assert triangle_defect(np.ascontiguousarray(D), slack) == naive.breaks_triangle(D, slack)
+        assert triangle_defect(np.ascontiguousarray(D), slack, 0, n) == naive.breaks_triangle(D, slack)
         half = np.ascontiguousarray(D[:, : max(1, n // 2)])
-        assert quadrangle_defect(half, slack) == naive.breaks_quadrangle(half, slack)
+        assert quadrangle_defect(half, slack, 0, n) == naive.breaks_quadrangle(half, slack)

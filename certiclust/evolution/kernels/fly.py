@@ -46,26 +46,26 @@ def _nearest_two(rows: PointRows, weights: Any, state: State, i: int) -> None:
 
 
 @njit(cache=True, no_cfunc_wrapper=True)
-def nearest_site(rows: PointRows, centers: Any, nearest: Any) -> None:
-    """Write the position of the nearest of ``centers`` for every client."""
-    for i in range(nearest.size):
-        best = BIG
-        for a in range(centers.size):
-            value = distance(rows, centers[a], i)
-            if value < best:
-                best = value
-                nearest[i] = a
-
-
-@njit(cache=True, no_cfunc_wrapper=True)
-def reset_range(rows: PointRows, weights: Any, state: State, start: int, stop: int) -> None:
-    """Fill the caches of clients start..stop for ``state.centers``; the last range completes the state."""
-    for i in range(start, stop):
-        _nearest_two(rows, weights, state, i)
-    if stop == weights.size:
+def load_range(rows: PointRows, weights: Any, state: State, start: int, stop: int) -> None:
+    """Take centres start..stop of ``state.centers`` into the caches, a row each; the last range completes them."""
+    n, k = weights.size, state.centers.size
+    if start == 0:
+        for i in range(n):
+            state.c1[i], state.c2[i], state.near[i], state.second[i] = BIG, BIG, 0, 0
+    buffer = np.empty(n)
+    for a in range(start, stop):
+        d = row(rows, state.centers[a], buffer)
+        for i in range(n):
+            c = weights[i] * d[i]
+            if c < state.c1[i]:
+                state.c2[i], state.second[i] = state.c1[i], state.near[i]
+                state.c1[i], state.near[i] = c, a
+            elif c < state.c2[i]:
+                state.c2[i], state.second[i] = c, a
+    if stop == k:
         for j in range(state.slot.size):
             state.slot[j] = -1
-        for a in range(state.centers.size):
+        for a in range(k):
             state.slot[state.centers[a]] = a
         _sum_up(state)
         state.clock[0], state.clock[1], state.clock[2] = 0, 0, 0
