@@ -55,24 +55,13 @@ class Sums(NamedTuple):
 
 
 @njit(cache=True)
-def total(weights: FloatArray, distances: FloatArray) -> float:
-    """Return the weighted sum in a fixed order of eight lanes: one set has one cost, on every machine."""
-    lanes = np.zeros(8)
-    n = weights.size
-    whole = n - n % 8
-    for i in range(0, whole, 8):
-        for lane in range(8):
-            lanes[lane] += weights[i + lane] * distances[i + lane]
-    for i in range(whole, n):
-        lanes[i - whole] += weights[i] * distances[i]
-    return ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) + ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]))
-
-
-@njit(cache=True)
 def swap_total(
     near: NDArray[np.int32], d1: FloatArray, d2: FloatArray, gone: int, d: FloatArray, w: FloatArray
 ) -> float:
-    """Return the cost after one swap, as `total` adds it, in a single pass: the case of almost every evaluation."""
+    """Return the cost without centre `gone` and with one at distances `d`, in a single pass.
+
+    Added in a fixed order of eight lanes, so that one set has one cost, on every machine and whatever its parent was.
+    """
     lanes = np.zeros(8)
     n = w.size
     whole = n - n % 8
@@ -100,28 +89,27 @@ def evaluate(sums: Sums, z: int, s: int, removed: IntArray, added: IntArray) -> 
         d = row(sums.rows, c, sums.buffers[1])
         for i in range(best.size):
             best[i] = min(best[i], d[i])
-    return total(sums.weights, best)
+    return swap_total(tables.near[z], best, best, -2, best, sums.weights)
 
 
 @njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def violations_after(sums: Sums, z: int, removed: IntArray, added: IntArray) -> int:
-    """Return how many critical balls the offspring misses."""
-    hits = sums.hits[z]
-    for c in removed:
-        if sums.groups[c] >= 0:
-            hits[sums.groups[c]] -= 1
-    for c in added:
-        if sums.groups[c] >= 0:
-            hits[sums.groups[c]] += 1
+def count_hits(groups: IntArray, hits: IntArray, centers: IntArray, by: int) -> None:
+    """Count centres in or out of the balls that they hit."""
+    for c in centers:
+        if groups[c] >= 0:
+            hits[groups[c]] += by
+
+
+@njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def violations_after(groups: IntArray, hits: IntArray, removed: IntArray, added: IntArray) -> int:
+    """Return how many critical balls the offspring misses; `hits` are those of its parent, before and after."""
+    count_hits(groups, hits, removed, -1)
+    count_hits(groups, hits, added, 1)
     missed = 0
     for h in hits:
         missed += h == 0
-    for c in removed:
-        if sums.groups[c] >= 0:
-            hits[sums.groups[c]] += 1
-    for c in added:
-        if sums.groups[c] >= 0:
-            hits[sums.groups[c]] -= 1
+    count_hits(groups, hits, removed, 1)
+    count_hits(groups, hits, added, -1)
     return missed
 
 
@@ -200,7 +188,7 @@ def step(sums: Sums, s: int, removed: IntArray, added: IntArray) -> bool:
     size = s - removed.size + added.size
     if size > k or size == 0:
         return False
-    violations = violations_after(sums, z, removed, added)
+    violations = violations_after(sums.groups, sums.hits[z], removed, added)
     if dominated(archive, size, violations, 0.0):  # worse even at cost 0: too many missed balls
         return False
     cost = evaluate(sums, z, s, removed, added)
@@ -216,16 +204,12 @@ def step(sums: Sums, s: int, removed: IntArray, added: IntArray) -> bool:
         or violations < archive.violations[old]
         or (violations == archive.violations[old] and -cost > archive.value[old])
     )
-    hits = sums.hits[z].copy()
-    for c in removed:
-        if sums.groups[c] >= 0:
-            hits[sums.groups[c]] -= 1
-    for c in added:
-        if sums.groups[c] >= 0:
-            hits[sums.groups[c]] += 1
     new = insert(archive, size, violations, -cost, members)
+    hits = sums.hits[new]
     for g in range(hits.size):
-        sums.hits[new, g] = hits[g]
+        hits[g] = sums.hits[z, g]
+    count_hits(sums.groups, hits, removed, -1)
+    count_hits(sums.groups, hits, added, 1)
     fill_tables(sums.rows, sums.tables, z, new, members, removed, added)
     if better:
         archive.counters[IMPROVED] = archive.counters[ITERATIONS]

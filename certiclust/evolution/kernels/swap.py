@@ -31,10 +31,9 @@ class Solution(NamedTuple):
 def refresh(rows: Rows, solution: Solution, buffer: FloatArray) -> None:
     """Compute all nearest and second-nearest centres anew."""
     near, d1, second, d2 = solution.near, solution.d1, solution.second, solution.d2
-    near[:] = -1
-    second[:] = -1
-    d1[:] = np.inf
-    d2[:] = np.inf
+    for i in range(d1.size):
+        near[i] = second[i] = -1
+        d1[i] = d2[i] = np.inf
     for t in range(solution.centers.size):
         d = row(rows, solution.centers[t], buffer)
         for i in range(d.size):
@@ -54,7 +53,8 @@ def removal_losses(weights: FloatArray, solution: Solution, losses: FloatArray) 
 
     That is the size of the numbers that a swap adds and takes away again, and so of its rounding error.
     """
-    losses[:] = 0.0
+    for t in range(losses.size):
+        losses[t] = 0.0
     scale = 0.0
     for i in range(weights.size):
         if losses.size == 1:  # the only centre has no second: `swap_deltas` compares whole sums then
@@ -70,7 +70,8 @@ def swap_deltas(d: FloatArray, weights: FloatArray, solution: Solution, losses: 
     """Write the change of the cost for swapping each centre for the candidate at distances `d`: one pass, O(n + k)."""
     near, d1, d2 = solution.near, solution.d1, solution.d2
     gained = 0.0
-    deltas[:] = 0.0
+    for t in range(deltas.size):
+        deltas[t] = 0.0
     for i in range(d.size):
         if deltas.size == 1 or d[i] < d1[i]:
             gained += weights[i] * (d[i] - d1[i])
@@ -178,8 +179,8 @@ def polish_radius(rows: Rows, solution: Solution, position: IntArray, steps: int
         d = row(rows, j, buffer)
         if d[farthest] >= radius:
             continue
-        kept[:] = 0.0
-        alone[:] = 0.0
+        for t in range(k):
+            kept[t] = alone[t] = 0.0
         for i in range(n):
             t = solution.near[i]
             kept[t] = max(kept[t], min(d[i], solution.d1[i]))
