@@ -27,6 +27,10 @@ STEP_WORK = 20_000
 POOL_SIZE = 8
 #: Neighbour lists reach this many times the second-nearest centre: multipliers practically never want more.
 RADIUS_FACTOR = 1.4
+#: Starts that end at the least cost found before no more are made.
+HITS = 4
+#: Centres from which on swaps look at neighbour lists instead of full rows.
+SPARSE_FROM = 20
 #: Largest number of listed pairs (24 bytes each).
 MAX_PAIRS = 16_000_000
 
@@ -63,13 +67,14 @@ class Search:
         self.best = new_state(m, n, k)
         self.pool: list[tuple[float, Ints]] = []
         self.idle = 0
+        self._starts = 0
         #: Offspring made so far, by mutation or crossover.
         self.iterations = 0
         #: Candidates the relaxation uses; the solver sets them.
         self.favoured: Ints = np.zeros(0, np.int64)
         self.lists: Lists | None = None
         self._trial = new_state(m, n, k)
-        self._home: Ints = np.zeros(0, np.int64)
+        self._home = home_clients(cost)
         self.best.total[0] = np.inf
 
     @property
@@ -88,16 +93,48 @@ class Search:
         return int(self._trial.clock[3])
 
     def start(self) -> None:
-        """Random start, swaps over full rows, then the neighbour lists around the result."""
-        m = self.cost.shape[0]
-        load(self.cost, self._trial, self.rng.choice(m, self.k, replace=False))
-        swap_dense(self.cost, self._trial, self.rng.permutation(m), self.should_stop)
+        """Draw a start, then swap over full rows of the live candidates."""
+        load(self.cost, self._trial, self._drawn())
+        swap_dense(self.cost, self._trial, self.rng.permutation(self.order), self.should_stop)
         self._keep()
-        if self.lists is None and not (self.should_stop is not None and self.should_stop()):
-            second = self.best.c2 if self.k > 1 else 3.0 * self.best.c1 / RADIUS_FACTOR
-            radius, _ = choose_radius(self.cost, second, MAX_PAIRS, RADIUS_FACTOR)
+
+    def _drawn(self) -> Ints:
+        """Return centres drawn one by one, each the nearest to a client chosen with probability as its cost so far.
+
+        Arthur & Vassilvitskii's seeding with distances in place of squares: swaps have less to repair. Every other
+        start is uniform instead, because seeding never ends in some basins.
+        """
+        self._starts += 1
+        if self._starts % 2 == 0:
+            return self.rng.choice(self.cost.shape[0], self.k, replace=False)
+        centers = [int(self.rng.integers(self.cost.shape[0]))]
+        nearest = self.cost[centers[0]].copy()
+        while len(centers) < self.k:
+            shares = np.cumsum(nearest)
+            client = int(np.searchsorted(shares, self.rng.random() * shares[-1], side="right"))
+            new = int(np.argmin(self.cost[:, min(client, nearest.size - 1)]))
+            if new in centers:  # all that is left to gain is ties, or nothing
+                free = np.setdiff1d(np.arange(self.cost.shape[0]), centers)
+                new = int(free[self.rng.integers(free.size)])
+            centers.append(new)
+            np.minimum(nearest, self.cost[new], out=nearest)
+        return np.array(centers)
+
+    def restart(self, work: int) -> None:
+        """Make new starts until about ``work`` entries are read, or several of them ended at the least cost found."""
+        limit, hits = self.work + work, 1
+        while self.work < limit and hits < HITS and self.iterations < self.max_iter and not self._stopped():
+            self.iterations += 1
+            before = self.upper
+            self.start()
+            hits = 1 if self.upper < before else hits + int(self._trial.total[0] == self.upper)
+
+    def list_neighbours(self) -> Lists | None:
+        """Return the neighbour lists around the incumbent, built when first asked for; None if stopped on the way."""
+        if self.lists is None and not self._stopped():
+            radius, _ = choose_radius(self.cost, self.best.c2, MAX_PAIRS, RADIUS_FACTOR)
             self.lists = build_lists(self.cost, radius, self.should_stop)
-            self._home = home_clients(self.cost)
+        return self.lists
 
     def polish(self, centers: Ints) -> float:
         """Swap from ``centers`` (filled up or cut to k at random if need be); returns the cost reached."""
@@ -116,7 +153,7 @@ class Search:
         if self.k >= self.order.size:
             return False
         while self.work < limit and self.iterations < self.max_iter:
-            if self.should_stop is not None and self.should_stop():
+            if self._stopped():
                 break
             upper = self.upper
             self.idle += 1
@@ -130,6 +167,9 @@ class Search:
                 self.perturb()
             self.idle = 0 if self.upper < upper else self.idle
         return self.upper < before
+
+    def _stopped(self) -> bool:
+        return self.should_stop is not None and self.should_stop()
 
     def perturb(self) -> float:
         """Mutate the incumbent by a heavy-tailed number of random swaps, half of them near the entering candidate."""
@@ -169,10 +209,12 @@ class Search:
     def _improve(self) -> float:
         """Polish the trial over the lists and offer it to the pool."""
         rewind(self._trial, int(self.rng.integers(max(1, self.order.size))))
-        if self.lists is None:
+        # With few centres the lists hold so large a share of all pairs that full rows are read faster.
+        lists = self.list_neighbours() if self.k >= SPARSE_FROM else None
+        if lists is None:
             swap_dense(self.cost, self._trial, self.order, self.should_stop)
         else:
-            swap_sparse(self.cost, self.lists, self._trial, self.order, self._home, self.should_stop)
+            swap_sparse(self.cost, lists, self._trial, self.order, self._home, self.should_stop)
         return self._keep()
 
     def _keep(self) -> float:

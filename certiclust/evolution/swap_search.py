@@ -58,7 +58,7 @@ def rewind(state: State, position: int = 0) -> None:
 
 
 def swap_dense(cost: Floats, state: State, order: Ints, should_stop: Callable[[], bool] | None = None) -> bool:
-    """Swap until no candidate in ``order`` improves; False if stopped before."""
+    """Swap over full rows until no candidate in ``order`` improves; False if stopped before."""
     evaluations = max(1, BLOCK_WORK // (2 * cost.shape[1]))
     while not kernels.swap_dense(cost, state, order, evaluations):
         if should_stop is not None and should_stop():

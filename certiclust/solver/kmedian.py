@@ -18,13 +18,15 @@ from certiclust.bounds.lagrangian import (
     reduce_candidates,
     start_multipliers,
 )
-from certiclust.evolution.pool import MAX_PAIRS, Search
+from certiclust.evolution.pool import MAX_PAIRS, SPARSE_FROM, Search
 from certiclust.solver.loop import Strategy
 from certiclust.space import Space
 from certiclust.space.lists import Floats, Ints, Lists, build_lists, restrict
 
 #: Factor on the budget while a search for many centres still improves.
 MAX_EXTENSION = 12.0
+#: Passes over the matrix per centre that new starts may take before the first bound, for few centres.
+STARTS = 4.0
 #: Restarts of the search without success after which it does not go on alone.
 IDLE_ROUNDS = 8
 #: Nodes of the tree between two rounds of search.
@@ -78,7 +80,7 @@ def granularity_of(cost: Floats) -> float:
 
 def default_budget(size: int) -> float:
     """Return the work after which an unproved run ends: in proportion to the matrix, seconds if it is small."""
-    return max(115.0 * size, 1.2e9 * min(1.0, (1e6 / max(size, 1)) ** 4))
+    return max(120.0 * size, 1.2e9 * min(1.0, (1e6 / max(size, 1)) ** 4))
 
 
 def single_center(space: Space, weights: Floats, instance: Instance) -> Proof:
@@ -121,7 +123,7 @@ class KMedianStrategy(Strategy):
         self.search = Search(cost, instance.k, np.random.default_rng(seed), limits.should_stop, limits.max_iter)
         self.search.start()
         best = self.search.best
-        self._lists = self.search.lists  # None if a stop came before they were built
+        self._lists: Lists | None = None
         self.live: Ints = np.arange(cost.shape[0])
         self.fixed = np.zeros(cost.shape[0], np.int8)
         self.u = start_multipliers(best.c1, best.c2, instance.k)
@@ -140,7 +142,7 @@ class KMedianStrategy(Strategy):
     @property
     def lists(self) -> Lists:
         """Neighbour lists over the live candidates."""
-        assert self._lists is not None
+        assert self._lists is not None  # `bound` begins with them
         return self._lists
 
     @property
@@ -160,7 +162,7 @@ class KMedianStrategy(Strategy):
             return True
         if self.upper - self.lower <= self.limits.gap_tol * max(self.lower, 0.0):
             return True
-        if self._lists is None or self.limits.should_stop() or self.search.iterations >= self.limits.max_iter:
+        if self.limits.should_stop() or self.search.iterations >= self.limits.max_iter:
             return True
         if self.tree is not None and self.tree.finished:
             return True
@@ -183,7 +185,7 @@ class KMedianStrategy(Strategy):
         return self._work + 0.5 * self._last_round >= self._budget
 
     def evolve(self) -> None:
-        """Search for as much work as was spent on bounds while it still finds something, else for a little."""
+        """Search for a share of the work that was spent on bounds while it still finds something, else for a little."""
         fresh = self.search.idle < 60 + self.instance.k
         wanted = (1.0 if fresh else 0.05) * self._bound_work - self.search.work
         # Few centres: the first swaps are nearly optimal. Many: the search needs its share before branching starts.
@@ -193,11 +195,16 @@ class KMedianStrategy(Strategy):
         if self._spent:
             least = most
         self._before = self._work
+        if self._rounds == 0 and self.instance.k < SPARSE_FROM:
+            # Few centres need no guide: some start ends in the best basin, and swaps find its bottom.
+            self.search.restart(int(STARTS * self.instance.k * self.cost.size))
         self.search.evolve(int(min(max(wanted, least * self.cost.size), most * self.cost.size)))
 
     def bound(self) -> None:
         """Ascend at the root, or branch once the root has settled; polish what the relaxation opens."""
-        if self._spent:
+        if self._lists is None:
+            self._lists = self.search.list_neighbours()
+        if self._spent or self._lists is None:
             return
         if self.tree is not None:
             self.tree.upper = self.upper

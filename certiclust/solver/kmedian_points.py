@@ -13,9 +13,9 @@ from certiclust.evolution.pool import Search
 from certiclust.evolution.swap_search import new_state, rewind
 from certiclust.solver.kmedian import Limits, Proof
 from certiclust.solver.loop import Strategy
-from certiclust.space import Space, list_kernels
+from certiclust.space import Space
 from certiclust.space.kernels import PointRows
-from certiclust.space.lists import Floats, Ints, Lists
+from certiclust.space.lists import Floats, Ints, Lists, sorted_lists
 from certiclust.space.space import matrix_budget
 
 #: Listed pairs at most (24 bytes each).
@@ -230,9 +230,4 @@ class PointsStrategy(Strategy):
                 )
                 if self.limits.should_stop():
                     return None
-        row_ptr, row_idx, row_val = list_kernels.transpose(ptr, idx, val, n)
-        for part in gen_batches(n, max(1, BLOCK // 8 // max(1, int(ptr[-1]) // n))):
-            list_kernels.sort_rows(row_ptr[part.start : part.stop + 1], row_idx, row_val)
-            if self.limits.should_stop():
-                return None
-        return Lists(row_ptr, row_idx, row_val, ptr, idx, val, radius)
+        return sorted_lists(ptr, idx, val, radius, self.limits.should_stop)

@@ -59,45 +59,6 @@ def transpose(ptr: Any, idx: Any, val: Any, size: int) -> Any:
 
 
 @njit(cache=True, no_cfunc_wrapper=True)
-def sort_rows(ptr: Any, idx: Any, val: Any) -> None:
-    """Sort every row by value, ties by position, in place: a merge sort, which numba compiles faster than argsort."""
-    widest = 0
-    for i in range(ptr.size - 1):
-        widest = max(widest, ptr[i + 1] - ptr[i])
-    left_val = np.empty(widest, np.float64)
-    left_idx = np.empty(widest, np.uint32)
-    for i in range(ptr.size - 1):
-        low, high = ptr[i], ptr[i + 1]
-        for start in range(low, high, RUN):
-            for t in range(start + 1, min(start + RUN, high)):
-                v, j = val[t], idx[t]
-                s = t
-                while s > start and val[s - 1] > v:
-                    val[s], idx[s] = val[s - 1], idx[s - 1]
-                    s -= 1
-                val[s], idx[s] = v, j
-        width = RUN
-        while width < high - low:
-            for start in range(low, high - width, 2 * width):
-                right = start + width
-                stop = min(right + width, high)
-                if val[right - 1] <= val[right]:
-                    continue
-                for s in range(width):
-                    left_val[s], left_idx[s] = val[start + s], idx[start + s]
-                s, t = 0, start
-                while s < width:
-                    if right < stop and val[right] < left_val[s]:
-                        val[t], idx[t] = val[right], idx[right]
-                        right += 1
-                    else:
-                        val[t], idx[t] = left_val[s], left_idx[s]
-                        s += 1
-                    t += 1
-            width *= 2
-
-
-@njit(cache=True, no_cfunc_wrapper=True)
 def restrict_rows(ptr: Any, idx: Any, val: Any, keep: Any, new_id: Any) -> Any:
     """Client-major lists over the kept candidates only."""
     n = ptr.size - 1

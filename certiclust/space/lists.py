@@ -71,11 +71,27 @@ def build_lists(cost: Floats, radius: Floats, should_stop: Callable[[], bool] | 
     col_ptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     col_idx = np.concatenate([p[1] for p in parts])
     col_val = np.concatenate([p[2] for p in parts])
-    row_ptr, row_idx, row_val = kernels.transpose(col_ptr, col_idx, col_val, n)
-    step = max(1, 1_000_000 // max(1, col_idx.size // n))
-    for start in range(0, n, step):
-        kernels.sort_rows(row_ptr[start : start + step + 1], row_idx, row_val)
-        if should_stop is not None and should_stop():
+    return sorted_lists(col_ptr, col_idx, col_val, radius, should_stop)
+
+
+def sorted_lists(
+    col_ptr: Ints, col_idx: Index, col_val: Floats, radius: Floats, should_stop: Callable[[], bool] | None = None
+) -> Lists | None:
+    """Return lists from their candidate-major half; None if stopped on the way.
+
+    Parameters
+    ----------
+    col_ptr, col_idx, col_val, radius
+        As in `Lists`.
+    should_stop
+        Polled between blocks.
+    """
+    row_ptr, row_idx, row_val = kernels.transpose(col_ptr, col_idx, col_val, radius.size)
+    for i in range(radius.size):
+        part = slice(row_ptr[i], row_ptr[i + 1])
+        order = np.argsort(row_val[part])  # NumPy's is several times faster than what numba makes of a sort
+        row_val[part], row_idx[part] = row_val[part][order], row_idx[part][order]
+        if i % 500 == 0 and should_stop is not None and should_stop():
             return None
     return Lists(row_ptr, row_idx, row_val, col_ptr, col_idx, col_val, radius)
 

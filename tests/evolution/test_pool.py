@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 from certiclust.evolution import pool as module
 from certiclust.evolution.kernels import swap_search as kernels
-from certiclust.evolution.pool import CROSSOVER, FAVOUR, POOL_SIZE, TAIL, Search
+from certiclust.evolution.pool import CROSSOVER, FAVOUR, HITS, POOL_SIZE, TAIL, Search
 from certiclust.evolution.swap_search import (
     copy_state,
     home_clients,
@@ -514,3 +515,37 @@ def test_k_equal_m_has_nothing_to_vary():
     search = started(m=5, k=5)
     assert not search.evolve(10**6)
     assert search.iterations == 0
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_drawn_centres_are_distinct_and_of_size_k(seed):
+    rng, cost, k = instance(seed, min_k=2)
+    if seed % 3 == 0:
+        cost = np.zeros_like(cost)  # nothing to gain: any centres do
+    search = Search(cost, k, rng)
+    for _ in range(4):
+        assert len(set(search._drawn().tolist())) == k
+
+
+def test_seeding_follows_its_law():
+    """The second centre is that of a client drawn with probability as its cost to the first; false alarm 1e-6."""
+    x = np.array([0.0, 1.0, 3.0, 10.0])
+    cost = np.abs(np.subtract.outer(x, x))
+    search = Search(cost, 2, np.random.default_rng(0))
+    counts = np.zeros((4, 4))
+    runs = 8000
+    for _ in range(runs):
+        search._starts = 0  # every other start is uniform
+        first, second = search._drawn()
+        counts[first, second] += 1
+    expected = runs / 4 * cost / cost.sum(axis=1, keepdims=True)
+    seen = cost > 0
+    chi2 = ((counts - expected)[seen] ** 2 / expected[seen]).sum()
+    assert not counts[~seen].any()
+    assert chi2 < stats.chi2.isf(1e-6, 11)
+
+
+def test_restarts_end_after_several_hits():
+    search = started(k=3)
+    search.restart(10**12)
+    assert HITS - 1 <= search.iterations < 200

@@ -104,35 +104,6 @@ def test_kernels_of_the_lists(seed):
         np.testing.assert_array_equal(got, expected)
 
 
-def test_sort_rows_sorts_each_row_and_nothing_else():
-    rng = np.random.default_rng(2)
-    ptr = np.concatenate([[0], np.cumsum(rng.integers(0, 60, 40))])
-    val = rng.integers(0, 9, ptr[-1]).astype(float)
-    idx = rng.integers(0, 1000, ptr[-1]).astype(np.uint32)
-    new_idx, new_val = idx.copy(), val.copy()
-    kernels.sort_rows(ptr[5:20], new_idx, new_val)
-    for i in range(40):
-        part = slice(ptr[i], ptr[i + 1])
-        if 5 <= i < 19:
-            assert np.all(np.diff(new_val[part]) >= 0)
-            assert sorted(zip(new_val[part], new_idx[part], strict=True)) == sorted(
-                zip(val[part], idx[part], strict=True)
-            )
-        else:
-            np.testing.assert_array_equal(new_val[part], val[part])
-            np.testing.assert_array_equal(new_idx[part], idx[part])
-
-
-def test_ties_are_sorted_by_position():
-    """As the kernel promises: equal costs keep the order they came in, here that of the candidates."""
-    cost = np.random.default_rng(3).integers(0, 3, (60, 20)).astype(float)
-    radius = np.full(20, 9.0)
-    lists = build_lists(cost, radius)
-    for i in range(20):
-        part = slice(lists.row_ptr[i], lists.row_ptr[i + 1])
-        np.testing.assert_array_equal(lists.row_idx[part], np.argsort(cost[:, i], kind="stable"))
-
-
 @pytest.mark.parametrize("n", [3, 200, 450])
 def test_radius_is_the_largest_factor_that_fits(n):
     rng = np.random.default_rng(n)

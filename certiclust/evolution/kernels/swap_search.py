@@ -169,6 +169,19 @@ def _cheapest(values: Any) -> int:
     return best
 
 
+@njit(**INNER)
+def _unchanged(state: State, j: int, home: int, cheapest: float) -> bool:
+    """Return whether candidate j need not be looked at again.
+
+    If nothing changed around its ``home`` client since it was evaluated, it can only improve together with the removal
+    of the globally cheapest centre, which its stored gain decides in O(1).
+    """
+    seen = state.seen[j]
+    if state.stamp[state.near[home]] > seen or state.stamp[state.second[home]] > seen:
+        return False
+    return bool(state.gain[j] <= cheapest + TOLERANCE * state.total[0])
+
+
 @njit(cache=True, no_cfunc_wrapper=True)
 def swap_dense(cost: Any, state: State, order: Any, budget: int) -> bool:
     """Eager swaps over full cost rows (FasterPAM's pass), at most ``budget`` evaluations; True if locally optimal.
@@ -193,14 +206,10 @@ def swap_dense(cost: Any, state: State, order: Any, budget: int) -> bool:
             delta[a] = loss[a]
         gain = 0.0
         row = cost[j]
-        for i in range(n):
+        for i in range(n):  # without branches: they are hard to predict when few centres share the clients
             c = row[i]
-            if c < c2[i]:
-                if c < c1[i]:
-                    gain += c1[i] - c
-                    delta[near[i]] += c1[i] - c2[i]
-                else:
-                    delta[near[i]] += c - c2[i]
+            gain += max(c1[i] - c, 0.0)
+            delta[near[i]] += min(max(c, c1[i]), c2[i]) - c2[i]
         state.gain[j] = gain
         state.seen[j] = clock[0]
         out = _cheapest(delta)
@@ -213,9 +222,8 @@ def swap_dense(cost: Any, state: State, order: Any, budget: int) -> bool:
 def swap_sparse(cost: Any, lists: Any, state: State, order: Any, home: Any, budget: int) -> bool:
     """Eager swaps over neighbour lists, skipping candidates whose surroundings did not change.
 
-    A clean candidate (nothing changed around its ``home`` client since it was evaluated) can only improve together
-    with the removal of the globally cheapest centre, which its stored gain decides in O(1). Pairs beyond the radius
-    are ignored: that underestimates a gain, so an accepted swap is a true improvement. ``budget`` counts list entries.
+    Pairs beyond the radius are ignored: that underestimates a gain, so an accepted swap is a true improvement.
+    ``budget`` counts list entries.
     """
     c1, c2, near, loss, clock = state.c1, state.c2, state.near, state.loss, state.clock
     extra = np.zeros(loss.size)
@@ -229,13 +237,7 @@ def swap_sparse(cost: Any, lists: Any, state: State, order: Any, home: Any, budg
         j = order[clock[1]]
         clock[1] += 1
         clock[2] += 1
-        if state.slot[j] >= 0:
-            continue
-        seen = state.seen[j]
-        h = home[j]
-        slack = TOLERANCE * state.total[0]
-        clean = state.stamp[near[h]] <= seen and state.stamp[state.second[h]] <= seen
-        if clean and state.gain[j] <= loss[cheapest] + slack:
+        if state.slot[j] >= 0 or _unchanged(state, j, home[j], loss[cheapest]):
             continue
         first, last = lists.col_ptr[j], lists.col_ptr[j + 1]
         budget -= last - first + 8
@@ -267,7 +269,7 @@ def swap_sparse(cost: Any, lists: Any, state: State, order: Any, home: Any, budg
             extra[a] = 0.0
         state.gain[j] = gain
         state.seen[j] = clock[0]
-        if best - gain < -slack:
+        if best - gain < -TOLERANCE * state.total[0]:
             if exchanged_for_better(cost, state, out, j):
                 clock[2] = 0
             cheapest = _cheapest(loss)
