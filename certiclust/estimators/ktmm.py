@@ -123,12 +123,10 @@ class KTMM(CertifiedClusterer):
 
     def _partition(self, problem: Problem, result: Result) -> tuple[IntArray, NDArray[np.int32]]:
         """Return the most central member of each cluster, and the labels in their order."""
-        labels = problem.space.assign(result.centers)[0]
-        central = [_most_central(problem.space, np.flatnonzero(labels == t)) for t in range(problem.k)]
-        order = np.argsort(central)
-        place = np.empty(problem.k, dtype=np.int32)
-        place[order] = np.arange(problem.k)
-        return np.asarray(central, dtype=np.intp)[order], place[labels]
+        assert isinstance(problem, KTMMProblem)
+        if result.labels is not None:
+            return result.centers, result.labels
+        return problem.central(problem.space.assign(result.centers)[0])
 
     def _cost(self, labels: NDArray[np.int32], distances: FloatArray, weights: FloatArray, X: FloatArray) -> float:
         between = symmetrised(X) if self.metric == "precomputed" else None
@@ -145,11 +143,3 @@ class KTMM(CertifiedClusterer):
                 d = self._fitted_metric.block(X[part], X[members]) if between is None else between[part][:, members]
                 largest = max(largest, float(d.max()))
         return largest
-
-
-def _most_central(space: Space, members: IntArray) -> int:
-    """Return the member whose largest distance to the others is least."""
-    reach = [
-        space.distances(members[start : start + 256])[:, members].max(axis=1) for start in range(0, len(members), 256)
-    ]
-    return int(members[np.concatenate(reach).argmin()])
