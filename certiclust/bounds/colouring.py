@@ -20,6 +20,8 @@ IntArray = NDArray[np.intp]
 
 #: Colours that a proof may try: as many as `verify`, in plain NumPy, goes through in some seconds.
 MAX_NODES = 200_000
+#: Starts of the search for a large clique.
+CLIQUES = 20
 
 
 class Decision(NamedTuple):
@@ -77,7 +79,9 @@ def decide(matrix: FloatArray, points: IntArray, k: int, threshold: float, max_n
     adjacent = np.minimum(between, between.T) >= threshold
     kept, dropped = _irreducible(adjacent, k)
     inner = adjacent[np.ix_(kept, kept)]
-    clique = greedy_clique(np.ascontiguousarray(inner))
+    starts = np.argsort(-inner.sum(axis=1), kind="stable")[:CLIQUES].astype(np.int64)
+    found = np.zeros(len(kept), dtype=np.int64)
+    clique = found[: greedy_clique(np.ascontiguousarray(inner), starts, found)]
     rest = np.setdiff1d(np.arange(len(kept)), clique)
     order = kept[np.concatenate([clique, rest]).astype(np.intp)]
     if len(clique) > k:
@@ -155,12 +159,12 @@ def shrink(matrix: FloatArray, points: IntArray, k: int, threshold: float, max_n
     return best
 
 
-def apart_points(space_matrix: FloatArray, k: int, starts: Iterable[IntArray], steps: int) -> tuple[float, IntArray]:
+def apart_points(matrix: FloatArray, k: int, starts: Iterable[IntArray], steps: int) -> tuple[float, IntArray]:
     """Return the largest h found for which k + 1 points are pairwise at least h apart, and those points.
 
     Parameters
     ----------
-    space_matrix : ndarray
+    matrix : ndarray
         Distances, square.
     k : int
         Number of clusters.
@@ -175,7 +179,8 @@ def apart_points(space_matrix: FloatArray, k: int, starts: Iterable[IntArray], s
     for start in starts:
         if len(start) <= k:  # the others are all at distance 0
             continue
-        value, found = disperse(space_matrix, start.astype(np.int64), steps)
+        found = np.zeros(k + 1, dtype=np.int64)
+        value = disperse(matrix, start.astype(np.int64), found, steps)
         if value > best:
             best, points = value, found.astype(np.intp)
     return best, points

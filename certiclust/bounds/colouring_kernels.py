@@ -14,52 +14,56 @@ Ints = NDArray[np.int64]
 
 
 @njit(cache=True)
-def disperse(matrix: FloatArray, chosen: Ints, steps: int) -> tuple[float, Ints]:
+def disperse(matrix: FloatArray, chosen: Ints, best: Ints, steps: int) -> float:
     """Search for points whose least pairwise distance is large: tabu search from `chosen`, which it changes.
 
     A step takes one end of the closest pair out and puts in the point farthest from the rest; what left stays out for
-    a while. Returns the largest least distance met and the points that have it.
+    a while. Returns the largest least distance met; `best` gets the points that have it.
     """
     n, p = matrix.shape[0], chosen.size
-    best, value = chosen.copy(), -1.0
-    until = np.zeros(n, dtype=np.int64)
+    value = -1.0
+    until = np.zeros(n, dtype=np.int64)  # the step before which a point does not enter; -1 if it is chosen
     # Of every point: distance to its nearest chosen point, which one that is, and distance to the second nearest.
     near, first, second = np.empty(n), np.empty(n, dtype=np.int64), np.empty(n)
+    for t in range(p):
+        until[chosen[t]] = -1
     for step in range(steps):
         for j in range(n):
             near[j], first[j], second[j] = np.inf, -1, np.inf
-            for t in range(p):
+        for t in range(p):
+            for j in range(n):
                 d = matrix[chosen[t], j]
-                if chosen[t] == j:
-                    continue
-                if d < near[j]:
-                    second[j], near[j], first[j] = near[j], d, t
-                elif d < second[j]:
-                    second[j] = d
+                if d < second[j] and chosen[t] != j:
+                    if d < near[j]:
+                        second[j], near[j], first[j] = near[j], d, t
+                    else:
+                        second[j] = d
         low = 0
         for t in range(1, p):
             if near[chosen[t]] < near[chosen[low]]:
                 low = t
         if near[chosen[low]] > value:
             value = near[chosen[low]]
-            best[:] = chosen
-        ends = (low, first[chosen[low]])
+            for t in range(p):
+                best[t] = chosen[t]
+        other = first[chosen[low]]
         leaving, entering, gain = -1, -1, -1.0
-        for e in ends:
-            for j in range(n):
-                reach = second[j] if first[j] == e else near[j]
-                if reach > gain and until[j] <= step:
-                    taken = False
-                    for t in range(p):
-                        taken = taken or chosen[t] == j
-                    if not taken:
-                        leaving, entering, gain = e, j, reach
+        for j in range(n):
+            if until[j] < 0 or until[j] > step:
+                continue
+            reach = second[j] if first[j] == low else near[j]
+            if reach > gain:
+                leaving, entering, gain = low, j, reach
+            reach = second[j] if first[j] == other else near[j]
+            if reach > gain:
+                leaving, entering, gain = other, j, reach
         if leaving < 0:
             break
         # A tenure that varies without a random number: 3 to p + 2, in an order that repeats late.
         until[chosen[leaving]] = step + 4 + (step * 7919) % p
+        until[entering] = -1
         chosen[leaving] = entering
-    return value, best
+    return value
 
 
 @njit(cache=True)
@@ -140,33 +144,44 @@ def colour_exactly(adjacent: NDArray[np.bool_], k: int, clique: int, max_nodes: 
 
 
 @njit(cache=True)
-def greedy_clique(adjacent: NDArray[np.bool_]) -> Ints:
-    """Return a large clique: from every vertex in turn, add the vertex with the most neighbours among those left."""
+def greedy_clique(adjacent: NDArray[np.bool_], starts: Ints, clique: Ints) -> int:
+    """Write a large clique and return its size: from each of `starts`, add what has most neighbours among those left.
+
+    The counts are of the whole graph left at the beginning of a start and updated with every vertex added.
+    """
     n = adjacent.shape[0]
-    best = np.zeros(0, dtype=np.int64)
+    size = 0
     current = np.zeros(n, dtype=np.int64)
-    open_ = np.zeros(n, dtype=np.bool_)
-    for start in range(n):
-        current[0] = start
-        size = 1
+    count = np.zeros(n, dtype=np.int64)
+    candidate = np.zeros(n, dtype=np.bool_)
+    for t in range(starts.size):
+        current[0] = starts[t]
+        length = 1
         for j in range(n):
-            open_[j] = adjacent[start, j]
+            candidate[j] = adjacent[starts[t], j]
+            count[j] = 0
+        for i in range(n):
+            if candidate[i]:
+                for j in range(n):
+                    if candidate[j] and adjacent[i, j]:
+                        count[j] += 1
         while True:
-            pick, most = -1, -1
-            for i in range(n):
-                if open_[i]:
-                    count = 0
-                    for j in range(n):
-                        if open_[j] and adjacent[i, j]:
-                            count += 1
-                    if count > most:
-                        pick, most = i, count
+            pick = -1
+            for j in range(n):
+                if candidate[j] and (pick < 0 or count[j] > count[pick]):
+                    pick = j
             if pick < 0:
                 break
-            current[size] = pick
-            size += 1
-            for j in range(n):
-                open_[j] = open_[j] and adjacent[pick, j]
-        if size > best.size:
-            best = current[:size].copy()
-    return best
+            current[length] = pick
+            length += 1
+            for i in range(n):
+                if candidate[i] and not adjacent[pick, i]:
+                    candidate[i] = False
+                    for j in range(n):
+                        if adjacent[i, j]:
+                            count[j] -= 1
+        if length > size:
+            size = length
+            for j in range(length):
+                clique[j] = current[j]
+    return size

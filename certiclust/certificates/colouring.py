@@ -16,8 +16,8 @@ from certiclust.certificates.errors import CertificateError
 MAX_POINTS, MAX_NODES = 2000, 400_000
 
 
-def check_uncolourable(distances: NDArray[np.float64], k: int, bound: float, errors: tuple[float, float]) -> None:
-    """Raise CertificateError unless `distances` prove that no partition into k clusters has a diameter below `bound`.
+def is_uncolourable(distances: NDArray[np.float64], k: int, bound: float, errors: tuple[float, float]) -> bool:
+    """Return whether `distances` prove that no partition into k clusters has a diameter below `bound`.
 
     Parameters
     ----------
@@ -29,15 +29,19 @@ def check_uncolourable(distances: NDArray[np.float64], k: int, bound: float, err
         What is claimed.
     errors : tuple of float
         Relative and absolute rounding error of a distance.
+
+    Raises
+    ------
+    CertificateError
+        If the search takes more steps than any witness of ours needs.
     """
     relative, absolute = errors
     adjacent = np.minimum(distances, distances.T) * (1 - relative) - absolute >= bound
     np.fill_diagonal(adjacent, False)
     nodes = tried_colours(adjacent, k, MAX_NODES)
-    if nodes is None:
-        raise CertificateError(f"lower_bound: the witness can be split into {k} clusters of diameter below {bound!r}.")
-    if nodes > MAX_NODES:
+    if nodes is not None and nodes > MAX_NODES:
         raise CertificateError(f"witness: colouring 'uncolourable' takes more than {MAX_NODES} steps.")
+    return nodes is not None
 
 
 def tried_colours(adjacent: NDArray[np.bool_], k: int, max_nodes: int) -> int | None:

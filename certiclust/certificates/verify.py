@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from certiclust.certificates.colouring import MAX_POINTS, check_uncolourable
+from certiclust.certificates.colouring import MAX_POINTS, is_uncolourable
 from certiclust.certificates.errors import CertificateError
 from certiclust.certificates.fingerprint import data_fingerprint
 from certiclust.certificates.replay import Scale, replay, unpack
@@ -342,7 +342,7 @@ def _separation(certificate: Certificate, instance: Instance, rows: IntArray) ->
 
 
 def _colouring(certificate: Certificate, instance: Instance, rows: IntArray) -> float:
-    """Return the claimed bound of k-tMM if the points of the witness, coloured exactly, prove it."""
+    """Return the claimed bound of k-tMM if the points of the witness, coloured exactly, prove it, else 0."""
     if certificate.problem != "k-tMM":
         raise CertificateError(f"witness: 'uncolourable' proves nothing about {certificate.problem}.")
     listed = certificate.witness["uncolourable"]
@@ -350,8 +350,8 @@ def _colouring(certificate: Certificate, instance: Instance, rows: IntArray) -> 
         raise CertificateError(f"witness: 'uncolourable' must list at most {MAX_POINTS} points.")
     points = _centers(certificate, instance, rows, "uncolourable", len(listed))
     distances = instance.between(points, points)
-    check_uncolourable(distances, certificate.n_clusters, certificate.lower_bound, instance.errors(1))
-    return certificate.lower_bound
+    claimed = certificate.lower_bound
+    return claimed if is_uncolourable(distances, certificate.n_clusters, claimed, instance.errors(1)) else 0.0
 
 
 def _swap_optimal(certificate: Certificate, instance: Instance, rows: IntArray) -> tuple[float, float | None]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from certiclust.space.kernels import Rows
+if TYPE_CHECKING:
+    from certiclust.space.kernels import Rows
 
 Labels = NDArray[np.int32]
 IntArray = NDArray[np.intp]

@@ -10,13 +10,16 @@ from numpy.typing import NDArray
 
 from certiclust.bounds import Bound, rounding_margin, separation_bound
 from certiclust.bounds.colouring import farthest_first
-from certiclust.evolution import Certified, Criterion, MaxIterations, Progress, Run, Target, gsemo
+from certiclust.evolution import Certified, Criterion, GapClosed, MaxIterations, Progress, Run, Target, gsemo
 from certiclust.evolution.recolouring import Labels
 from certiclust.problems import KTMMProblem
 from certiclust.solver.ktmm import KTMMStrategy, Limits, Proof
 from certiclust.solver.ktmm_pairs import single_cluster, two_clusters
-from certiclust.solver.ktmm_points import SampledStrategy
+from certiclust.solver.ktmm_points import SAMPLE, SampledStrategy
 from certiclust.solver.loop import evolve_bound_reduce
+from certiclust.space import precomputed_space
+
+__all__ = ["KTMMRun", "Limits", "run_ktmm", "split"]
 
 IntArray = NDArray[np.intp]
 Record = Callable[[int, float, float, int], None]
@@ -89,10 +92,11 @@ def run_ktmm(
 
 
 def _algorithm_one(problem: KTMMProblem, limits: Limits, max_iter: int | None, seed: int) -> Run:
-    """Run Algorithm 1 until f1 >= 0 at size k, its iterations or its share of the work are spent."""
-    most = max(1, int(GSEMO_WORK / problem.space.n))
-    stop: Criterion = Certified() | Target(0.0) | _Asked(limits.should_stop)
-    return gsemo(problem, None, seed, stop=stop | MaxIterations(min(most, max_iter or most)))
+    """Run Algorithm 1 for as many iterations as asked, or until f1 >= 0 at size k or its share of the work is spent."""
+    stop: Criterion = Target(0.0) | GapClosed(limits.gap_tol) | _Asked(limits.should_stop)
+    if max_iter is None:
+        stop = stop | Certified() | MaxIterations(max(1, int(GSEMO_WORK / problem.space.n)))
+    return gsemo(problem, max_iter, seed, stop=stop)
 
 
 class _Asked(Criterion):
@@ -123,9 +127,16 @@ def _first(problem: KTMMProblem, starts: list[Labels], centers: IntArray, run: R
 
 def _loop(problem: KTMMProblem, limits: Limits, seed: int, record: Record, iterations: int, first: Proof) -> Proof:
     """Run the loop on all points, or on a sample and then on all points."""
-    held = problem.space.matrix is not None and problem.space.n <= MAX_CORE
+    space = problem.space
     strategy: KTMMStrategy | SampledStrategy
-    strategy = (KTMMStrategy if held else SampledStrategy)(problem, limits, seed, first)
+    if space.matrix is None and space.n <= SAMPLE:  # a matrix of that size is computed anyway
+        everyone = np.arange(space.n)
+        held = precomputed_space(space.between(everyone, everyone), space.weights, own=True, check_metric=False)
+        strategy = KTMMStrategy(KTMMProblem(held, problem.k), limits, seed, first)
+    elif space.n <= MAX_CORE and space.matrix is not None:
+        strategy = KTMMStrategy(problem, limits, seed, first)
+    else:
+        strategy = SampledStrategy(problem, limits, seed, first)
 
     def note() -> None:
         proof = strategy.proof()

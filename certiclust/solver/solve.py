@@ -16,7 +16,6 @@ from certiclust.evolution.gsemo import HISTORY, HistoryRow, default_stop
 from certiclust.evolution.interrupt import catch_interrupt
 from certiclust.evolution.polish import least_swap_change, swap_polish
 from certiclust.problems import FairKMedianProblem, KMedianProblem, KTMMProblem, MaxProblem, Problem, SumProblem
-from certiclust.solver.ktmm import Limits
 
 IntArray = NDArray[np.intp]
 Callbacks = tuple[Callable[[Progress], None], ...]
@@ -192,7 +191,7 @@ def _colouring_loop(
     labels: NDArray[np.int32] | None,
 ) -> _Found:
     """Search colourings and prove bounds for k-tMM over all partitions."""
-    from certiclust.solver.ktmm_run import run_ktmm
+    from certiclust.solver.ktmm_run import Limits, run_ktmm
 
     history, record = _recorder(callbacks)
     limits = Limits(budget.gap_tol, should_stop, budget.goal)
