@@ -58,9 +58,10 @@ class Recolouring:
             labels=np.full(n, -1, dtype=np.int32),
             pending=np.zeros(n, dtype=np.int64),
             free=np.zeros(1, dtype=np.int64),
-            clashes=np.zeros((n, k), dtype=np.int32),
+            clashes=np.zeros((n, k), dtype=np.int64),
             until=np.zeros((n, k), dtype=np.int32),
             hard=np.zeros(n, dtype=np.int64),
+            weight=np.ones(n, dtype=np.int64),
             kicked=np.zeros(n, dtype=np.int64),
             buffer=np.empty(n),
         )
@@ -75,13 +76,18 @@ class Recolouring:
         """The points without a colour, ascending."""
         return np.sort(self._board.pending[: self._board.free[0]]).astype(np.intp)
 
+    @property
+    def partial(self) -> Labels:
+        """The partial colouring at the end of the last search, -1 for points without a colour."""
+        return self._board.labels.copy()
+
     def search(self, labels: Labels, threshold: float, budget: float) -> Labels | None:
         """Return a partition whose clusters have diameters below `threshold`, or None if none was found.
 
         Parameters
         ----------
         labels : ndarray of shape (n,)
-            Where to start.
+            Where to start; -1 for points without a label.
         threshold : float
             Two points at least this far apart get different labels.
         budget : float
@@ -92,6 +98,7 @@ class Recolouring:
         board, n = self._board, labels.size
         board.labels[:] = labels
         board.until[:] = 0
+        board.weight[:] = 1
         order = np.argsort(labels, kind="stable").astype(np.int64)
         starts = np.searchsorted(labels[order], np.arange(self.k + 1)).astype(np.int64)
         end = self.work + budget

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from certiclust.bounds.colouring import MAX_NODES, apart_points, decide, farthest_first
+from certiclust.evolution.partitions import Partitions
 from certiclust.evolution.recolouring import Labels, Recolouring
 from certiclust.problems import KTMMProblem
 from certiclust.solver.loop import Strategy
@@ -18,13 +19,19 @@ IntArray = NDArray[np.intp]
 FloatArray = NDArray[np.float64]
 
 #: Points of the working set at most.
-MAX_WORKING_SET = 250
+MAX_WORKING_SET = 400
 #: Starts and steps of the search for points far apart.
 DISPERSIONS, DISPERSION_STEPS = 6, 150
 #: Colours tried and distances read in the first round.
-FIRST_NODES, FIRST_WORK = 10_000, 2e7
+FIRST_NODES, FIRST_WORK = 20_000, 3e7
 #: Working sets tried in one round at most.
-GROWTHS = 40
+GROWTHS = 60
+#: Failures of the bound, and offspring without success, that end their parts of a round.
+FAILURES, BREEDS = 2, 40
+#: Points that join the working set together are farther apart than this part of the incumbent.
+NEAR = 0.1
+#: Offspring in a round at least, and work of the search per work of the bound.
+LEAST_BREEDS, SHARE = 4, 1.0
 
 
 @dataclass(frozen=True)
@@ -103,11 +110,15 @@ class KTMMStrategy(Strategy):
         self.matrix: FloatArray = space.matrix
         self.search = Recolouring(space.rows(), space.n, problem.k, seed, limits.should_stop)
         self.labels, self.upper = first.labels, first.upper
+        self.pool = Partitions(self.search, seed)
         self.nodes = 0
         self._bound_work = 0.0
         self._budget = limits.work if limits.work is not None else default_work(space.n)
+        self.pool.add(self.labels, space.n)
         starts = [farthest_first(space, self.k + 1, s * space.n // DISPERSIONS)[0] for s in range(DISPERSIONS)]
         self.h, self.apart = apart_points(self.matrix, self.k, starts, DISPERSION_STEPS)
+        for start in starts[1:]:
+            self.pool.add(space.assign(np.sort(start[: self.k]))[0], space.n)
         if first.h > self.h:
             self.h, self.apart = first.h, first.apart
         self.lower = min(self.h, self.upper)
@@ -115,7 +126,9 @@ class KTMMStrategy(Strategy):
         self.points = np.unique(np.concatenate([self.apart, farthest_first(space, min(space.n, 3 * self.k), 0)[0]]))
         self._effort = 1.0
         self._searched = -inf  # no colouring was found at this threshold
-        self._unproved = inf  # nothing was proved at this threshold
+        self._step = 0.1  # part of the gap by which breeding aims below the incumbent
+        self._stride = 0.25  # part of the gap that the bound aims at
+        self._work_unit = min(FIRST_WORK, 1e4 * space.n)
 
     @property
     def work(self) -> float:
@@ -132,28 +145,47 @@ class KTMMStrategy(Strategy):
         return self.limits.met(self.upper, self.lower) or self.work >= self._budget or self.limits.should_stop()
 
     def evolve(self) -> None:
-        """Search for colourings at thresholds between what was proved or tried in vain, and the incumbent."""
+        """Lower the threshold from the incumbent while that is easy, then breed below it."""
+        self._descend()
+        end = self.search.work + SHARE * self._bound_work
+        idle = 0
+        while idle < BREEDS and not self.finished() and (idle < LEAST_BREEDS or self.search.work < end):
+            target = self.upper - self._step * (self.upper - self.lower)
+            found = self.pool.breed(target, self._effort * self._work_unit)
+            idle += 1
+            if found is not None and self._keep(found):
+                idle = 0
+                self._searched = -inf
+                self._descend()
+
+    def _descend(self) -> None:
+        """Bisect between the incumbent and what was proved or tried in vain, each time from the incumbent."""
         while not self.finished():
             floor = max(self.lower, self._searched)
-            if self.upper - floor <= 0.02 * (self.upper - self.lower):
+            if self.upper - floor <= 0.05 * (self.upper - self.lower):
                 return
             target = 0.5 * (floor + self.upper)
-            if not self._attempt(self.labels, target):
+            found = self.search.search(self.labels, target, 0.5 * self._work_unit)
+            if found is None or not self._keep(found):
                 self._searched = target
+                self.pool.add(self.search.partial, len(self.search.pending))
 
     def bound(self) -> None:
-        """Try to prove that no partition is better than the incumbent or, where that fails, a part of it."""
-        while not self.finished():
-            target = self.upper if self._unproved > self.upper else 0.5 * (self.lower + self._unproved)
-            if self._unproved - self.lower <= 0.02 * (self.upper - self.lower):
-                return
-            if not self._prove(target):
-                self._unproved = target
+        """Prove a part of the gap, more of it after a success and less after a failure."""
+        failures = 0
+        while failures < FAILURES and not self.finished():
+            target = min(self.upper, self.lower + self._stride * (self.upper - self.lower))
+            if self._prove(target):
+                self._stride = min(1.0, 2.0 * self._stride)
+            else:
+                self._stride *= 0.5
+                failures += 1
 
     def reduce(self) -> None:
         """Keep of the working set what matters, and put more effort into the next round."""
         self._effort *= 2.0
-        self._searched, self._unproved = -inf, inf
+        self._searched = -inf
+        self._stride = min(1.0, 1.5 * self._stride)
         if len(self.points) > MAX_WORKING_SET // 2:
             keep = self.points[np.argsort(-self.search.hard[self.points], kind="stable")[: MAX_WORKING_SET // 2]]
             kept = [keep, self.apart] if self.witness is None else [keep, self.apart, self.witness]
@@ -161,9 +193,11 @@ class KTMMStrategy(Strategy):
 
     def _attempt(self, labels: Labels, threshold: float, share: float = 1.0) -> bool:
         """Search for a partition below a threshold; keep it if it is better."""
-        found = self.search.search(labels, threshold, share * self._effort * FIRST_WORK)
-        if found is None:
-            return False
+        found = self.search.search(labels, threshold, share * self._effort * self._work_unit)
+        return found is not None and self._keep(found)
+
+    def _keep(self, found: Labels) -> bool:
+        """Take a partition over if it is better."""
         diameter = self.problem.diameter(found)
         if diameter >= self.upper:
             return False
@@ -178,7 +212,7 @@ class KTMMStrategy(Strategy):
             limit = int(min(MAX_NODES, self._effort * FIRST_NODES))
             decision = decide(self.matrix, self.points, self.k, threshold, limit)
             self.nodes += decision.nodes
-            self._bound_work += 2.0 * len(self.points) * (decision.nodes + 10 * len(self.points))
+            self._bound_work += 2.0 * len(self.points) * (decision.nodes + 40 * len(self.points))
             if decision.colourable is None:
                 return False
             if decision.labels is None:
@@ -224,7 +258,7 @@ class KTMMStrategy(Strategy):
         for i in fresh.tolist():
             if len(picked) >= room:
                 break
-            if all(self.matrix[i, j] > 0.1 * self.upper for j in picked):
+            if all(self.matrix[i, j] > NEAR * self.upper for j in picked):
                 picked.append(i)
         self.points = np.concatenate([self.points, np.array(picked, dtype=np.intp)])
 

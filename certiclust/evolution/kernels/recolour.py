@@ -34,9 +34,10 @@ class Board(NamedTuple):
     labels: NDArray[np.int32]
     pending: Ints
     free: Ints
-    clashes: NDArray[np.int32]
+    clashes: Ints
     until: NDArray[np.int32]
     hard: Ints
+    weight: Ints
     kicked: Ints
     buffer: NDArray[np.float64]
 
@@ -84,7 +85,7 @@ def enlist(rows: Rows, board: Board, i: int, threshold: float) -> None:
     d = row(rows, i, board.buffer)
     for j in range(d.size):
         if d[j] >= threshold and board.labels[j] >= 0:
-            board.clashes[s, board.labels[j]] += 1
+            board.clashes[s, board.labels[j]] += board.weight[j]
 
 
 @njit(cache=True)
@@ -102,9 +103,10 @@ def choose(board: Board, step: int, state: State) -> tuple[int, int]:
             clashes = board.clashes[s, c]
             if clashes > 0 and board.until[i, c] > step:
                 continue
-            if slot < 0 or clashes < fewest:
-                slot, colour, fewest, ties = s, c, clashes, 1
-            elif clashes == fewest:
+            cost = clashes - board.weight[i]
+            if slot < 0 or cost < fewest:
+                slot, colour, fewest, ties = s, c, cost, 1
+            elif cost == fewest:
                 ties += 1
                 if below(state, ties) == 0:
                     slot, colour = s, c
@@ -129,14 +131,14 @@ def move(rows: Rows, board: Board, slot: int, colour: int, threshold: float) -> 
     board.labels[i] = colour
     for s in range(last):
         if d[board.pending[s]] >= threshold:
-            board.clashes[s, colour] += 1
+            board.clashes[s, colour] += board.weight[i]
     for t in range(kicked):
         j = board.kicked[t]
         board.labels[j] = -1
         board.hard[j] += 1
         for s in range(last):
             if distance(rows, j, board.pending[s]) >= threshold:
-                board.clashes[s, colour] -= 1
+                board.clashes[s, colour] -= board.weight[j]
     for t in range(kicked):
         enlist(rows, board, board.kicked[t], threshold)
     return kicked
@@ -164,4 +166,6 @@ def recolour(rows: Rows, board: Board, threshold: float, clock: Ints, steps: int
         for t in range(kicked):
             board.until[board.kicked[t], colour] = tenure
         clock[1] = min(clock[1], board.free[0])
+        for s in range(board.free[0]):
+            board.weight[board.pending[s]] += 1
     return work
