@@ -19,7 +19,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 
 #: Colours that a proof may try: as many as `verify`, in plain NumPy, goes through in some seconds.
-MAX_NODES = 200_000
+MAX_NODES = 150_000
 #: Starts of the search for a large clique.
 CLIQUES = 20
 

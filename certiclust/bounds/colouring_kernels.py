@@ -67,24 +67,50 @@ def disperse(matrix: FloatArray, chosen: Ints, best: Ints, steps: int) -> float:
 
 
 @njit(cache=True)
+def next_vertex(adjacent: NDArray[np.bool_], labels: Ints, blocked: NDArray[np.int32], left: Ints) -> int:
+    """Return the uncoloured vertex with the fewest colours left.
+
+    Ties go to the vertex that would take away most: the colours it shares with its uncoloured neighbours, counted
+    (Sewell 1996), then to the lower index. With at most one colour left there is nothing to choose.
+    """
+    n, k = blocked.shape
+    best = -1
+    for i in range(n):
+        if labels[i] < 0 and (best < 0 or left[i] < left[best]):
+            best = i
+    fewest = left[best]
+    if fewest <= 1:
+        return best
+    most = -1
+    for i in range(n):
+        if labels[i] >= 0 or left[i] != fewest:
+            continue
+        shared = 0
+        for c in range(k):
+            if blocked[i, c] == 0:
+                for j in range(n):
+                    if adjacent[i, j] and labels[j] < 0 and blocked[j, c] == 0:
+                        shared += 1
+        if shared > most:
+            best, most = i, shared
+    return best
+
+
+@njit(cache=True)
 def colour_exactly(adjacent: NDArray[np.bool_], k: int, clique: int, max_nodes: int, labels: Ints) -> tuple[int, int]:
     """Decide whether a graph has a colouring with k colours; the first `clique` vertices are pairwise adjacent.
 
-    Backtracking in DSATUR's order (Brelaz 1979): next comes the vertex with the fewest colours left, ties to more
-    neighbours, then to the lower index; colours ascending, and at most one that no vertex has yet. Returns 1 (`labels`
-    has a colouring), 0 (there is none) or -1 (more than `max_nodes` colours were tried), and the colours tried.
+    Backtracking in the order of `next_vertex`; colours ascending, and at most one that no vertex has yet. Returns 1
+    (`labels` has a colouring), 0 (there is none) or -1 (more than `max_nodes` colours were tried), and the colours
+    tried.
     """
     n = adjacent.shape[0]
     if clique > k:
         return 0, 0
-    labels[:] = -1
     blocked = np.zeros((n, k), dtype=np.int32)  # neighbours of a vertex that have a colour
     left = np.full(n, k, dtype=np.int64)
-    degree = np.zeros(n, dtype=np.int64)
     for i in range(n):
-        for j in range(n):
-            if adjacent[i, j]:
-                degree[i] += 1
+        labels[i] = -1
     for i in range(clique):
         labels[i] = i
         for j in range(n):
@@ -101,13 +127,7 @@ def colour_exactly(adjacent: NDArray[np.bool_], k: int, clique: int, max_nodes: 
         if fresh:
             if depth == n - clique:
                 return 1, nodes
-            best = -1
-            for i in range(n):
-                if labels[i] < 0 and (
-                    best < 0 or left[i] < left[best] or (left[i] == left[best] and degree[i] > degree[best])
-                ):
-                    best = i
-            chosen[depth] = best
+            chosen[depth] = next_vertex(adjacent, labels, blocked, left)
             tried[depth] = -1
         i = chosen[depth]
         c = tried[depth]

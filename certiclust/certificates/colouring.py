@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 
 from certiclust.certificates.errors import CertificateError
 
+#: More colours left than any vertex without a colour has.
+_COLOURED = 2**40
 #: Points of a witness, and colours tried, at most: more than any witness of ours needs.
-MAX_POINTS, MAX_NODES = 2000, 400_000
+MAX_POINTS, MAX_NODES = 2000, 300_000
 
 
 def is_uncolourable(distances: NDArray[np.float64], k: int, bound: float, errors: tuple[float, float]) -> bool:
@@ -47,9 +49,8 @@ def is_uncolourable(distances: NDArray[np.float64], k: int, bound: float, errors
 def tried_colours(adjacent: NDArray[np.bool_], k: int, max_nodes: int) -> int | None:
     """Return how many colours an exact search tries before it is clear that k do not suffice; None if they do.
 
-    Next comes the vertex with the fewest colours left, ties to more neighbours, then to the lower index (DSATUR). The
-    first vertices that are pairwise adjacent have different colours, whichever; and of the colours that no vertex has
-    yet, one stands for all. Ends above `max_nodes`.
+    The first vertices that are pairwise adjacent have different colours, whichever; and of the colours that no vertex
+    has yet, one stands for all. Ends above `max_nodes`.
     """
     n = len(adjacent)
     clique = 0
@@ -57,24 +58,24 @@ def tried_colours(adjacent: NDArray[np.bool_], k: int, max_nodes: int) -> int | 
         clique += 1
     if clique > k:
         return 0
-    allowed = np.ones((k, n), dtype=bool)
-    # Fewest colours first, then most neighbours, as one number; vertices that have a colour are out of the way.
-    step, done = n + 1, np.iinfo(np.int64).max // 2
-    rank = k * step - adjacent.sum(axis=1)
+    edges = adjacent.astype(np.float32)
+    allowed = np.ones((k, n), dtype=np.float32)
+    left = np.full(n, k)
     for i in range(clique):
-        allowed[i] &= ~adjacent[i]
-        rank[adjacent[i]] -= step
-        rank[i] = done
-    nodes = 0
-    todo = [(int(rank.argmin()), 0, clique, rank)] if clique < n else []
-    undo: list[tuple[int, NDArray[np.bool_]]] = []
-    if not todo:
-        return None
+        allowed[i] -= edges[i]
+        left -= adjacent[i]
+    left[:clique] = _COLOURED
+    nodes, depth = 0, 0
+    todo = [(_next(edges, allowed, left), 0, clique, left)]
+    undo: list[tuple[int, NDArray[np.float32]]] = []
     while todo:
-        vertex, colour, used, rank = todo.pop()
+        vertex, colour, used, left = todo.pop()
         if len(undo) > len(todo):
             last, row = undo.pop()
             allowed[last] = row
+        depth = clique + len(todo)
+        if depth == n:
+            return None
         while colour < min(k, used + 1) and not allowed[colour, vertex]:
             colour += 1
         if colour >= min(k, used + 1):
@@ -82,13 +83,23 @@ def tried_colours(adjacent: NDArray[np.bool_], k: int, max_nodes: int) -> int | 
         nodes += 1
         if nodes > max_nodes:
             return nodes
-        if clique + len(todo) + 1 == n:
-            return None
-        todo.append((vertex, colour + 1, used, rank))
+        todo.append((vertex, colour + 1, used, left))
         undo.append((colour, allowed[colour].copy()))
-        child = rank.copy()
-        child[adjacent[vertex] & allowed[colour]] -= step
-        child[vertex] = done
-        allowed[colour] &= ~adjacent[vertex]
-        todo.append((int(child.argmin()), 0, max(used, colour + 1), child))
+        fewer = left - (adjacent[vertex] & (allowed[colour] > 0))
+        fewer[vertex] = _COLOURED
+        allowed[colour] *= ~adjacent[vertex]
+        todo.append((_next(edges, allowed, fewer), 0, max(used, colour + 1), fewer))
     return nodes
+
+
+def _next(edges: NDArray[np.float32], allowed: NDArray[np.float32], left: NDArray[np.int64]) -> int:
+    """Return the uncoloured vertex with the fewest colours left.
+
+    Ties go to the one that shares most colours, counted over its uncoloured neighbours, then to the lower index.
+    """
+    fewest = left.min()
+    if fewest <= 1 or fewest >= _COLOURED // 2:
+        return int(left.argmin())
+    ties = np.flatnonzero(left == fewest)
+    shared = edges[ties] @ (allowed * (left < _COLOURED // 2)).T
+    return int(ties[(shared * allowed[:, ties].T).sum(axis=1).argmax()])
