@@ -16,6 +16,8 @@ IntArray = NDArray[np.intp]
 
 #: Distances read between two polls of ``should_stop`` (about 20 ms).
 BLOCK = 10_000_000
+#: Distances computed on the fly may differ from those of SciPy by so much.
+SLACK = 1e-9
 
 
 class Recolouring:
@@ -81,7 +83,9 @@ class Recolouring:
         """The partial colouring at the end of the last search, -1 for points without a colour."""
         return self._board.labels.copy()
 
-    def search(self, labels: Labels, threshold: float, budget: float) -> Labels | None:
+    def search(
+        self, labels: Labels, threshold: float, budget: float, reach: NDArray[np.float64] | None = None
+    ) -> Labels | None:
         """Return a partition whose clusters have diameters below `threshold`, or None if none was found.
 
         Parameters
@@ -92,6 +96,8 @@ class Recolouring:
             Two points at least this far apart get different labels.
         budget : float
             Distances to read.
+        reach : ndarray of shape (n,) or None
+            Largest distance of each point to one of the same label, if known: it says who is in conflict at all.
         """
         from certiclust.evolution.kernels import recolour as kernels
 
@@ -100,6 +106,8 @@ class Recolouring:
         board.until[:] = 0
         board.weight[:] = 1
         order = np.argsort(labels, kind="stable").astype(np.int64)
+        if reach is not None:
+            order = order[reach[order] >= threshold * (1 - SLACK)]
         starts = np.searchsorted(labels[order], np.arange(self.k + 1)).astype(np.int64)
         end = self.work + budget
         self.work += kernels.uncolour(self.rows, board.labels, order, starts, threshold)

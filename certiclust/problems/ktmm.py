@@ -28,7 +28,14 @@ class KTMMProblem(MaxProblem):
 
     def diameter(self, labels: NDArray[np.int32]) -> float:
         """Return the largest distance between two points with one label."""
-        return max((float(reach.max()) for _, reach in self.reaches(labels)), default=0.0)
+        return float(self.reach(labels).max())
+
+    def reach(self, labels: NDArray[np.int32]) -> NDArray[np.float64]:
+        """Return the largest distance of each point to one of the same label."""
+        every = np.empty(self.space.n)
+        for members, reach in self.reaches(labels):
+            every[members] = reach
+        return every
 
     def central(self, labels: NDArray[np.int32]) -> tuple[NDArray[np.intp], NDArray[np.int32]]:
         """Return of each cluster the member whose largest distance to the others is least, ascending.

@@ -110,6 +110,7 @@ class KTMMStrategy(Strategy):
         self.matrix: FloatArray = space.matrix
         self.search = Recolouring(space.rows(), space.n, problem.k, seed, limits.should_stop)
         self.labels, self.upper = first.labels, first.upper
+        self._reach = problem.reach(first.labels)
         self.pool = Partitions(self.search, seed)
         self.nodes = 0
         self._bound_work = 0.0
@@ -165,7 +166,7 @@ class KTMMStrategy(Strategy):
             if self.upper - floor <= 0.05 * (self.upper - self.lower):
                 return
             target = 0.5 * (floor + self.upper)
-            found = self.search.search(self.labels, target, 0.5 * self._work_unit)
+            found = self.search.search(self.labels, target, 0.5 * self._work_unit, self._reach)
             if found is None or not self._keep(found):
                 self._searched = target
                 self.pool.add(self.search.partial, len(self.search.pending))
@@ -198,10 +199,10 @@ class KTMMStrategy(Strategy):
 
     def _keep(self, found: Labels) -> bool:
         """Take a partition over if it is better."""
-        diameter = self.problem.diameter(found)
-        if diameter >= self.upper:
+        reach = self.problem.reach(found)
+        if reach.max() >= self.upper:
             return False
-        self.labels, self.upper = found, diameter
+        self.labels, self.upper, self._reach = found, float(reach.max()), reach
         return True
 
     def _prove(self, threshold: float) -> bool:

@@ -15,9 +15,9 @@ from certiclust.solver.loop import Strategy
 from certiclust.space import precomputed_space
 
 #: Points of the sample, and distances read there.
-SAMPLE, SAMPLE_WORK = 2000, 2e9
+SAMPLE, SAMPLE_WORK = 2000, 1.5e9
 #: Distances read by all searches on all points, and by one of them in the first round.
-POINTS_WORK, FIRST_WORK = 6e9, 3e8
+POINTS_WORK, FIRST_WORK = 5e9, 2e8
 
 
 class SampledStrategy(Strategy):
@@ -43,6 +43,7 @@ class SampledStrategy(Strategy):
         self.problem, self.limits, self.first = problem, limits, first
         space, k = problem.space, problem.k
         self.labels, self.upper = first.labels, first.upper
+        self._reach = problem.reach(first.labels)
         size = max(SAMPLE, 4 * k)
         sampled, _ = farthest_first(space, min(space.n, size), 0, limits.should_stop)
         # The k + 1 points known so far come first: they are a proof already.
@@ -80,8 +81,13 @@ class SampledStrategy(Strategy):
 
     def finished(self) -> bool:
         """Return whether gap, goal, budget or user end the loop."""
-        spent = self.search.work >= POINTS_WORK
+        spent = self._spent and self.inner.finished()
         return self.limits.met(self.upper, self.lower) or spent or self.limits.should_stop()
+
+    @property
+    def _spent(self) -> bool:
+        """Whether the searches on all points have had their share."""
+        return self.search.work >= POINTS_WORK
 
     def evolve(self) -> None:
         """Search on the sample, extend to all points, and search there below the incumbent."""
@@ -89,12 +95,12 @@ class SampledStrategy(Strategy):
         if self.inner.upper < self._extended and not self.limits.should_stop():
             self._extended = self.inner.upper
             self._extend()
-        while not self.finished():
+        while not (self._spent or self.finished()):
             floor = max(self.inner.upper, self._searched)
             if self.upper - floor <= 0.02 * (self.upper - self.lower):
                 return
             target = 0.5 * (floor + self.upper)
-            found = self.search.search(self.labels, target, self._effort * FIRST_WORK)
+            found = self.search.search(self.labels, target, self._effort * FIRST_WORK, self._reach)
             if found is None or not self._keep(found):
                 self._searched = target
 
@@ -126,8 +132,8 @@ class SampledStrategy(Strategy):
 
     def _keep(self, labels: Labels) -> bool:
         """Take a partition over if it is better."""
-        diameter = self.problem.diameter(labels)
-        if diameter >= self.upper:
+        reach = self.problem.reach(labels)
+        if reach.max() >= self.upper:
             return False
-        self.labels, self.upper = labels, diameter
+        self.labels, self.upper, self._reach = labels, float(reach.max()), reach
         return True

@@ -52,7 +52,7 @@ def run_ktmm(
 ) -> KTMMRun:
     """Find a partition of small diameter, and prove how small it can be.
 
-    The farthest-first solution always has f1 >= 0, and Algorithm 1 runs until it has met one too: the answer is at
+    The farthest-first solution always has f1 >= 0, and where Algorithm 1 runs it ends with one too: the answer is at
     least as good as theirs, so ratio 2 holds for it.
 
     Parameters
@@ -76,9 +76,16 @@ def run_ktmm(
     if len(centers) <= k and problem.diameter(start) == 0:
         method = "farthest-first points, one cluster for each distinct point"
         return KTMMRun(split(start, k), separation_bound(problem, 0.0, None), 0, method)
-    run = _algorithm_one(problem, limits, max_iter, seed)
-    proof = _first(problem, [start] if labels is None else [start, labels], centers, run)
-    record(run.n_iter, proof.upper, proof.lower, n)
+    starts = [start] if labels is None else [start, labels]
+    run = None
+    # Where rows are computed on the fly, one look at a diameter may cost a second: farthest-first points must do.
+    if max_iter is not None or problem.space.matrix is not None or n <= SAMPLE:
+        run = _algorithm_one(problem, limits, max_iter, seed)
+        if run.best is not None:
+            starts.append(problem.space.assign(run.best)[0])
+    iterations = 0 if run is None else run.n_iter
+    proof = _first(problem, starts, centers, run)
+    record(iterations, proof.upper, proof.lower, n)
     if k == 1:
         proof = single_cluster(problem)
     elif limits.met(proof.upper, proof.lower) or limits.should_stop():
@@ -86,9 +93,10 @@ def run_ktmm(
     elif k == 2 and n <= MAX_PAIRS:
         proof = two_clusters(problem, proof, limits.should_stop)
     else:
-        proof = _loop(problem, limits, seed, record, run.n_iter, proof)
-    method = f"GSEMO, {run.n_iter:,} iterations, recolouring, {proof.steps:,} steps, and exact colouring, "
-    return KTMMRun(split(proof.labels, k), _bound(problem, proof), run.n_iter, f"{method}{proof.nodes:,} nodes")
+        proof = _loop(problem, limits, seed, record, iterations, proof)
+    begun = f"GSEMO, {iterations:,} iterations" if iterations else "farthest-first points"
+    method = f"{begun}, recolouring, {proof.steps:,} steps, and exact colouring, {proof.nodes:,} nodes"
+    return KTMMRun(split(proof.labels, k), _bound(problem, proof), iterations, method)
 
 
 def _algorithm_one(problem: KTMMProblem, limits: Limits, max_iter: int | None, seed: int) -> Run:
@@ -110,16 +118,14 @@ class _Asked(Criterion):
         return self.should_stop()
 
 
-def _first(problem: KTMMProblem, starts: list[Labels], centers: IntArray, run: Run) -> Proof:
+def _first(problem: KTMMProblem, starts: list[Labels], centers: IntArray, run: Run | None) -> Proof:
     """Return the best of the partitions at hand, with the best k + 1 points."""
-    if run.best is not None:
-        starts = [*starts, problem.space.assign(run.best)[0]]
     diameters = [problem.diameter(start) for start in starts]
     h, apart = 0.0, centers[:0]
     if len(centers) == problem.k + 1:  # without a metric, fewer points may be at distance 0 from all others
         between = problem.space.between(centers, centers)
         h, apart = float(between[np.triu_indices(len(centers), 1)].min()), centers
-    if run.apart is not None and run.h > h:
+    if run is not None and run.apart is not None and run.h > h:
         h, apart = run.h, run.apart
     best = int(np.argmin(diameters))
     return Proof(starts[best], diameters[best], min(h, diameters[best]), h, apart, None)
