@@ -39,22 +39,23 @@ class Decision(NamedTuple):
 
 
 def farthest_first(
-    space: Space, count: int, start: int, should_stop: Callable[[], bool] = lambda: False
+    space: Space, count: int, start: int, should_stop: Callable[[], bool] = lambda: False, floor: float = 0.0
 ) -> tuple[IntArray, FloatArray]:
-    """Return `count` points, each the farthest from those before (Gonzalez 1985), and everyone's distance to them.
+    """Return `count` points, each the farthest from those before (Gonzalez 1985), and how far it is from them.
 
     The first k are a solution with f1 >= 0: the next one is as far from all of them as any point is from the nearest.
-    Fewer than `count` where there are no more distinct points, or a stop was asked for (one point is always returned).
+    Fewer than `count` where no other point is farther than `floor`, or a stop was asked for.
     """
-    chosen = [start]
+    chosen, gaps = [start], [np.inf]
     nearest = space.distances(np.array([start]))[0].copy()
     while len(chosen) < count and not should_stop():
         far = int(nearest.argmax())
-        if nearest[far] <= 0:
+        if nearest[far] <= floor:
             break
         chosen.append(far)
+        gaps.append(float(nearest[far]))
         np.minimum(nearest, space.distances(np.array([far]))[0], out=nearest)
-    return np.array(chosen, dtype=np.intp), nearest
+    return np.array(chosen, dtype=np.intp), np.array(gaps)
 
 
 def decide(matrix: FloatArray, points: IntArray, k: int, threshold: float, max_nodes: int) -> Decision:
@@ -128,35 +129,6 @@ def _irreducible(adjacent: NDArray[np.bool_], k: int) -> tuple[IntArray, list[tu
                 gone[a] = True
                 dropped.append((int(kept[a]), int(kept[by[0]])))
         alive[kept[gone]] = False
-
-
-def shrink(matrix: FloatArray, points: IntArray, k: int, threshold: float, max_nodes: int) -> Decision:
-    """Return fewer of some points that still cannot be coloured, by leaving out parts of them while that holds.
-
-    Parameters
-    ----------
-    matrix, points, k, threshold
-        As for `decide`; the points must have no colouring.
-    max_nodes : int
-        Colours to try at most, in all.
-    """
-    best = decide(matrix, points, k, threshold, MAX_NODES)
-    assert best.colourable is False
-    spent, size = 0, max(1, len(best.core) // 4)
-    limit = max(1000, best.nodes)
-    while size >= 1:
-        start = 0
-        while start < len(best.core) and spent < max_nodes and len(best.core) > k + 1:
-            # From the end: the clique is in front.
-            fewer = np.delete(best.core[::-1], slice(start, start + size))[::-1]
-            tried = decide(matrix, fewer, k, threshold, min(limit, MAX_NODES))
-            spent += tried.nodes + 20 * len(fewer)
-            if tried.colourable is False:
-                best = tried
-            else:
-                start += size
-        size //= 2
-    return best
 
 
 def apart_points(matrix: FloatArray, k: int, starts: Iterable[IntArray], steps: int) -> tuple[float, IntArray]:

@@ -117,13 +117,7 @@ class CertifiedClusterer(
         self
             The fitted estimator.
         """
-        X = validate_data(self, X, dtype=np.float64, order="C")
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        clients = np.flatnonzero(weights > 0)
-        if len(clients) == 0:
-            raise ValueError("sample_weight is zero for every sample; at least one must be positive.")
-        space, sites = self._space(X, weights, clients)
-        _check_total(space)
+        X, weights, space, sites = self._posed(X, sample_weight)
         problem = self._problem(space)
         self._check_memory(problem)
         result = solve(
@@ -179,6 +173,17 @@ class CertifiedClusterer(
     _square: ClassVar[bool] = True
 
     # The steps of fit.
+
+    def _posed(self, X: Any, sample_weight: Any) -> tuple[FloatArray, FloatArray, Space, IntArray | None]:
+        """Return rows and weights, validated, the space of the clients, and the rows that its candidates are."""
+        X = validate_data(self, X, dtype=np.float64, order="C")
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        clients = np.flatnonzero(weights > 0)
+        if len(clients) == 0:
+            raise ValueError("sample_weight is zero for every sample; at least one must be positive.")
+        space, sites = self._space(X, weights, clients)
+        _check_total(space)
+        return X, weights, space, sites
 
     def _space(self, X: FloatArray, weights: FloatArray, clients: IntArray) -> tuple[Space, IntArray | None]:
         """Return the space of the clients, and the rows that its candidates are (None: the user's candidates)."""

@@ -30,6 +30,10 @@ GROWTHS = 60
 FAILURES, BREEDS = 2, 40
 #: Points that join the working set together are farther apart than this part of the incumbent.
 NEAR = 0.1
+#: Part of the gap by which breeding aims below the incumbent.
+STEP = 0.1
+#: Part of the usual work that is spent on a goal.
+GOAL_SHARE = 0.3
 #: Offspring in a round at least, and work of the search per work of the bound.
 LEAST_BREEDS, SHARE = 4, 1.0
 
@@ -46,6 +50,11 @@ class Limits:
     should_stop: Callable[[], bool]
     goal: float | None = None
     work: float | None = None
+
+    @property
+    def aim(self) -> float | None:
+        """The threshold that separates what reaches the goal from what does not."""
+        return None if self.goal is None else float(np.nextafter(self.goal, inf))
 
     def met(self, upper: float, lower: float) -> bool:
         """Return whether these bounds are good enough."""
@@ -114,7 +123,8 @@ class KTMMStrategy(Strategy):
         self.pool = Partitions(self.search, seed)
         self.nodes = 0
         self._bound_work = 0.0
-        self._budget = limits.work if limits.work is not None else default_work(space.n)
+        share = 1.0 if limits.goal is None else GOAL_SHARE
+        self._budget = limits.work if limits.work is not None else share * default_work(space.n)
         self.pool.add(self.labels, space.n)
         starts = [farthest_first(space, self.k + 1, s * space.n // DISPERSIONS)[0] for s in range(DISPERSIONS)]
         self.h, self.apart = apart_points(self.matrix, self.k, starts, DISPERSION_STEPS)
@@ -127,7 +137,6 @@ class KTMMStrategy(Strategy):
         self.points = np.unique(np.concatenate([self.apart, farthest_first(space, min(space.n, 3 * self.k), 0)[0]]))
         self._effort = 1.0
         self._searched = -inf  # no colouring was found at this threshold
-        self._step = 0.1  # part of the gap by which breeding aims below the incumbent
         self._stride = 0.25  # part of the gap that the bound aims at
         self._work_unit = min(FIRST_WORK, 1e4 * space.n)
 
@@ -146,12 +155,12 @@ class KTMMStrategy(Strategy):
         return self.limits.met(self.upper, self.lower) or self.work >= self._budget or self.limits.should_stop()
 
     def evolve(self) -> None:
-        """Lower the threshold from the incumbent while that is easy, then breed below it."""
+        """Lower the threshold from the incumbent while that is easy, then breed below it or, with a goal, there."""
         self._descend()
         end = self.search.work + SHARE * self._bound_work
         idle = 0
         while idle < BREEDS and not self.finished() and (idle < LEAST_BREEDS or self.search.work < end):
-            target = self.upper - self._step * (self.upper - self.lower)
+            target = self.limits.aim or self.upper - STEP * (self.upper - self.lower)
             found = self.pool.breed(target, self._effort * self._work_unit)
             idle += 1
             if found is not None and self._keep(found):
@@ -165,7 +174,9 @@ class KTMMStrategy(Strategy):
             floor = max(self.lower, self._searched)
             if self.upper - floor <= 0.05 * (self.upper - self.lower):
                 return
-            target = 0.5 * (floor + self.upper)
+            target = self.limits.aim or 0.5 * (floor + self.upper)
+            if target <= self._searched:
+                return
             found = self.search.search(self.labels, target, 0.5 * self._work_unit, self._reach)
             if found is None or not self._keep(found):
                 self._searched = target
@@ -175,7 +186,7 @@ class KTMMStrategy(Strategy):
         """Prove a part of the gap, more of it after a success and less after a failure."""
         failures = 0
         while failures < FAILURES and not self.finished():
-            target = min(self.upper, self.lower + self._stride * (self.upper - self.lower))
+            target = self.limits.aim or min(self.upper, self.lower + self._stride * (self.upper - self.lower))
             if self._prove(target):
                 self._stride = min(1.0, 2.0 * self._stride)
             else:

@@ -53,7 +53,7 @@ class SampledStrategy(Strategy):
         inside = KTMMProblem(core, k)
         labels = first.labels[self.sample]
         start = replace(first, labels=labels, upper=inside.diameter(labels), apart=np.arange(len(first.apart)))
-        self.inner = KTMMStrategy(inside, replace(limits, goal=None, work=SAMPLE_WORK), seed, start)
+        self.inner = KTMMStrategy(inside, replace(limits, work=SAMPLE_WORK), seed, start)
         self.search = Recolouring(space.rows(), space.n, k, seed, limits.should_stop)
         self._extended = inf
         self._searched = -inf
@@ -99,7 +99,9 @@ class SampledStrategy(Strategy):
             floor = max(self.inner.upper, self._searched)
             if self.upper - floor <= 0.02 * (self.upper - self.lower):
                 return
-            target = 0.5 * (floor + self.upper)
+            target = self.limits.aim or 0.5 * (floor + self.upper)
+            if target <= self._searched:
+                return
             found = self.search.search(self.labels, target, self._effort * FIRST_WORK, self._reach)
             if found is None or not self._keep(found):
                 self._searched = target
