@@ -256,6 +256,8 @@ class KTMMStrategy(Strategy):
         start = reach.argmin(axis=0).astype(np.int32)
         start[self.points] = labels
         if self._attempt(start, threshold, 0.2):
+            self._searched = -inf
+            self._descend()  # another basin: there may be more to gain than one step
             return True
         pending = self.search.pending
         hard = np.argsort(-self.search.hard, kind="stable")[: 2 * len(self.points)]
@@ -266,7 +268,7 @@ class KTMMStrategy(Strategy):
         """Add the first few of some points that are not in the set yet and not close to each other."""
         fresh = ranked[~np.isin(ranked, self.points)]
         picked: list[int] = []
-        room = min(max(2, self.k // 3), MAX_WORKING_SET - len(self.points))
+        room = min(max(4, self.k // 3), MAX_WORKING_SET - len(self.points))
         for i in fresh.tolist():
             if len(picked) >= room:
                 break
