@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
+from certiclust.certificates.colouring import MAX_POINTS, is_uncolourable
 from certiclust.certificates.errors import CertificateError
 from certiclust.certificates.fingerprint import data_fingerprint
 from certiclust.certificates.replay import Scale, replay, unpack
@@ -109,6 +110,8 @@ def verify(
         raise CertificateError(f"cost: the centres cost {cost!r}, not {certificate.cost!r}.")
     if certificate.problem in ("k-center", "k-tMM"):
         bound, ratio = _separation(certificate, instance, rows)
+        if "uncolourable" in certificate.witness:
+            bound = max(bound, _colouring(certificate, instance, rows))
     else:
         bound, ratio = _swap_optimal(certificate, instance, rows)
         if "tree" in certificate.witness:
@@ -336,6 +339,19 @@ def _separation(certificate: Certificate, instance: Instance, rows: IntArray) ->
     limit = h * (1 if certificate.problem == "k-center" else 2**power)
     holds = certificate.cost <= limit * (1 + 4 * relative) + 4 * absolute
     return bound, float(2**power) if holds else None
+
+
+def _colouring(certificate: Certificate, instance: Instance, rows: IntArray) -> float:
+    """Return the claimed bound of k-tMM if the points of the witness, coloured exactly, prove it, else 0."""
+    if certificate.problem != "k-tMM":
+        raise CertificateError(f"witness: 'uncolourable' proves nothing about {certificate.problem}.")
+    listed = certificate.witness["uncolourable"]
+    if not isinstance(listed, list) or not 0 < len(listed) <= MAX_POINTS:
+        raise CertificateError(f"witness: 'uncolourable' must list at most {MAX_POINTS} points.")
+    points = _centers(certificate, instance, rows, "uncolourable", len(listed))
+    distances = instance.between(points, points)
+    claimed = certificate.lower_bound
+    return claimed if is_uncolourable(distances, certificate.n_clusters, claimed, instance.errors(1)) else 0.0
 
 
 def _swap_optimal(certificate: Certificate, instance: Instance, rows: IntArray) -> tuple[float, float | None]:

@@ -124,14 +124,7 @@ class CertifiedClusterer(
             The fitted estimator.
         """
         start = perf_counter()
-        X = validate_data(self, X, dtype=np.float64, order="C")
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        clients = np.flatnonzero(weights > 0)
-        if len(clients) == 0:
-            raise ValueError("sample_weight is zero for every sample; at least one must be positive.")
-        limit = inf if self.time_limit is None else MATRIX_SHARE * self.time_limit
-        space, sites = self._space(X, weights, clients, lambda: perf_counter() - start >= limit)
-        _check_total(space)
+        X, weights, space, sites = self._posed(X, sample_weight, start)
         problem = self._problem(space)
         self._check_memory(problem)
         result = solve(
@@ -191,6 +184,20 @@ class CertifiedClusterer(
     def _time_left(self, start: float) -> float | None:
         """Return the seconds left of the time limit that `start` began; None without one."""
         return None if self.time_limit is None else max(0.0, start + self.time_limit - perf_counter())
+
+    def _posed(
+        self, X: Any, sample_weight: Any, start: float
+    ) -> tuple[FloatArray, FloatArray, Space, IntArray | None]:
+        """Return rows and weights, validated, the space of the clients, and the rows that its candidates are."""
+        X = validate_data(self, X, dtype=np.float64, order="C")
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        clients = np.flatnonzero(weights > 0)
+        if len(clients) == 0:
+            raise ValueError("sample_weight is zero for every sample; at least one must be positive.")
+        limit = inf if self.time_limit is None else MATRIX_SHARE * self.time_limit
+        space, sites = self._space(X, weights, clients, lambda: perf_counter() - start >= limit)
+        _check_total(space)
+        return X, weights, space, sites
 
     def _space(
         self, X: FloatArray, weights: FloatArray, clients: IntArray, out_of_time: Callable[[], bool]

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from numbers import Real
+from time import perf_counter
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils import check_random_state, check_scalar
 
 from certiclust.estimators._base import CertifiedClusterer, FloatArray, IntArray
 from certiclust.problems import KTMMProblem, Problem
-from certiclust.solver import Result
+from certiclust.solver import Budget, Result
 from certiclust.space import Space
 from certiclust.space.metrics import MetricLike
 from certiclust.space.symmetry import symmetrised
@@ -18,9 +22,11 @@ from certiclust.space.symmetry import symmetrised
 class KTMM(CertifiedClusterer):
     r"""k-tMM clustering with a proof: the largest distance inside a cluster, as small as possible.
 
-    Minimises :math:`\max_m \max_{v, v' \in S_m} d(v, v')` over partitions. GSEMO searches partitions by nearest centre
-    and reaches ratio 2 within :math:`e k^2 n - e k (n-1)` expected iterations [1]_; the certificate carries k + 1
-    points pairwise at least h apart, which prove that no partition is better than h.
+    Minimises :math:`\max_m \max_{v, v' \in S_m} d(v, v')` over all partitions. GSEMO searches partitions by nearest
+    centre and reaches ratio 2 within :math:`e k^2 n - e k (n-1)` expected iterations [1]_. The optimum is the least D
+    for which the graph of the pairs farther apart than D can be coloured with k colours; ``"auto"`` searches such
+    colourings and proves, by exact colouring of a few points, that there are none below. The certificate carries k + 1
+    points pairwise at least h apart, and where they do not prove the bound a set of points without a colouring.
 
     Parameters
     ----------
@@ -30,10 +36,12 @@ class KTMM(CertifiedClusterer):
         Any name that scikit-learn's pairwise distances accept, a callable of two rows, or ``"precomputed"``: then X is
         a square symmetric matrix with a zero diagonal.
     algorithm : {"auto", "gsemo"}, default="auto"
-        ``"gsemo"`` is Algorithm 1 of the paper and nothing else; ``"auto"`` adds a swap polish.
+        ``"gsemo"`` is Algorithm 1 of the paper and nothing else; ``"auto"`` goes on with the search over
+        all partitions and the proof.
     max_iter : int, "theorem" or None, default=None
         Iterations of GSEMO, counted as in the paper. ``"theorem"`` is the ceiling of the expected iteration bound (an
-        expectation: its condition is still checked). None stops when its condition, f1 >= 0 at size k, holds.
+        expectation: its condition is still checked). None stops when its condition, f1 >= 0 at size k, holds; where
+        ``"auto"`` computes distances on the fly it starts from farthest-first points instead, for which that holds.
     time_limit : float or None, default=None
         Seconds after which the best solution so far is returned, with a warning.
     gap_tol : float, default=0.0
@@ -56,8 +64,9 @@ class KTMM(CertifiedClusterer):
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        The partition found. `predict` assigns by nearest centre and may differ from it: only `labels_` keeps the
-        diameter `cost_`.
+        The partition found; all labels occur, clusters are split where fewer would do. `predict` assigns a row to the
+        nearest of `cluster_centers_` and may differ from it, for the rows of fit as well: the best partition need not
+        be one by nearest centre, and only `labels_` keeps the diameter `cost_`.
     center_indices_, medoid_indices_ : ndarray of shape (n_clusters,)
         Of each cluster the row whose largest distance to the others is least, ascending.
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
@@ -119,17 +128,79 @@ class KTMM(CertifiedClusterer):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    def min_clusters(self, X: Any, diameter: float, sample_weight: Any = None) -> KTMM:
+        """Find the fewest clusters whose diameters are at most `diameter`, with the proof that fewer do not suffice.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows, or the distance matrix for ``metric="precomputed"``.
+        diameter : float
+            The largest distance allowed inside a cluster, not negative.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Rows of weight 0 need no cluster.
+
+        Returns
+        -------
+        KTMM
+            A copy of this estimator, fitted with `n_clusters` set to the answer: ``cost_ <= diameter``. Besides the
+            attributes of `fit` it has ``n_clusters_lower_bound_``, the proved least number of clusters (equal to
+            ``n_clusters`` unless the proof was out of reach), and ``min_clusters_certificate_``, a certificate for one
+            cluster less than that, whose ``lower_bound`` exceeds `diameter`; None where that would be no cluster, or
+            with ``certify=False``. This estimator itself is not changed; its ``n_clusters`` is not used.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from certiclust import KTMM
+        >>> X = np.array([[0.0], [1.0], [2.0], [10.0], [12.0]])
+        >>> est = KTMM(random_state=0).min_clusters(X, diameter=2.0)
+        >>> est.n_clusters, est.n_clusters_lower_bound_, est.cost_
+        (2, 2, 2.0)
+        >>> est.min_clusters_certificate_.verify(X)
+        >>> est.min_clusters_certificate_.n_clusters, est.min_clusters_certificate_.lower_bound > 2.0
+        (1, True)
+        """
+        from certiclust.solver.fewest import fewest_clusters
+
+        self._validate_params()
+        check_scalar(diameter, "diameter", Real, min_val=0)
+        if not np.isfinite(diameter):
+            raise ValueError(f"diameter == {diameter}, must be finite.")
+        if self.algorithm != "auto" or self.max_iter == "theorem":
+            raise ValueError("min_clusters needs algorithm='auto' and max_iter an int or None.")
+        start = perf_counter()
+        estimator: KTMM = clone(self).set_params(n_clusters=1)
+        X, weights, space, sites = estimator._posed(X, sample_weight, start)
+        answer = fewest_clusters(
+            space,
+            float(diameter),
+            Budget(self.max_iter, self._time_left(start), self.gap_tol),  # type: ignore[arg-type]
+            random_state=int(check_random_state(self.random_state).randint(2**31)),
+            certify=self.certify,
+        )
+        refuted = None
+        if self.certify and answer.refuted is not None:
+            fewer = clone(estimator).set_params(n_clusters=answer.lower - 1)
+            fewer._set_attributes(X, weights, KTMMProblem(space, answer.lower - 1), answer.refuted, sites)
+            refuted = fewer.certificate_
+        estimator.set_params(n_clusters=answer.k)
+        problem = KTMMProblem(space, answer.k)
+        estimator._set_attributes(X, weights, problem, answer.result, sites)
+        estimator.n_clusters_lower_bound_ = answer.lower
+        estimator.min_clusters_certificate_ = refuted
+        estimator._warn(problem, answer.result)
+        return estimator
+
     def _problem(self, space: Space) -> KTMMProblem:
         return KTMMProblem(space, self.n_clusters)
 
     def _partition(self, problem: Problem, result: Result) -> tuple[IntArray, NDArray[np.int32]]:
         """Return the most central member of each cluster, and the labels in their order."""
-        labels = problem.space.assign(result.centers)[0]
-        central = [_most_central(problem.space, np.flatnonzero(labels == t)) for t in range(problem.k)]
-        order = np.argsort(central)
-        place = np.empty(problem.k, dtype=np.int32)
-        place[order] = np.arange(problem.k)
-        return np.asarray(central, dtype=np.intp)[order], place[labels]
+        assert isinstance(problem, KTMMProblem)
+        if result.labels is not None:
+            return result.centers, result.labels
+        return problem.central(problem.space.assign(result.centers)[0])
 
     def _cost(self, labels: NDArray[np.int32], distances: FloatArray, weights: FloatArray, X: FloatArray) -> float:
         between = symmetrised(X) if self.metric == "precomputed" else None
@@ -146,11 +217,3 @@ class KTMM(CertifiedClusterer):
                 d = self._fitted_metric.block(X[part], X[members]) if between is None else between[part][:, members]
                 largest = max(largest, float(d.max()))
         return largest
-
-
-def _most_central(space: Space, members: IntArray) -> int:
-    """Return the member whose largest distance to the others is least."""
-    reach = [
-        space.distances(members[start : start + 256])[:, members].max(axis=1) for start in range(0, len(members), 256)
-    ]
-    return int(members[np.concatenate(reach).argmin()])

@@ -15,7 +15,7 @@ from certiclust.evolution import Criterion, GapClosed, Progress, Run, Target, Ti
 from certiclust.evolution.gsemo import HISTORY, HistoryRow, default_stop
 from certiclust.evolution.interrupt import catch_interrupt
 from certiclust.evolution.polish import least_swap_change, swap_polish
-from certiclust.problems import FairKMedianProblem, KMedianProblem, MaxProblem, Problem, SumProblem
+from certiclust.problems import FairKMedianProblem, KMedianProblem, KTMMProblem, MaxProblem, Problem, SumProblem
 
 IntArray = NDArray[np.intp]
 #: Seconds that the last checks may take beyond a time limit, and a tenth of the limit more.
@@ -26,11 +26,15 @@ Callbacks = tuple[Callable[[Progress], None], ...]
 
 @dataclass(frozen=True)
 class Budget:
-    """When to end: iterations, seconds, or a gap that is small enough; None means no such limit."""
+    """When to end: iterations, seconds, or a gap that is small enough; None means no such limit.
+
+    `goal` is a diameter of k-tMM: reaching it, or proving that it cannot be reached, is enough.
+    """
 
     max_iter: int | None = None
     time_limit: float | None = None
     gap_tol: float = 0.0
+    goal: float | None = None
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,8 @@ class Result:
     ----------
     centers : ndarray of k candidate indices, ascending
         The solution.
+    labels : ndarray or None
+        The partition, where it is not the one by nearest centre.
     cost : float
         Its cost.
     bound : Bound or None
@@ -58,6 +64,7 @@ class Result:
     """
 
     centers: IntArray
+    labels: NDArray[np.int32] | None
     cost: float
     bound: Bound | None
     n_iter: int
@@ -78,6 +85,7 @@ class _Found:
     history: list[HistoryRow]
     method: str
     complete: bool = True
+    labels: NDArray[np.int32] | None = None
 
 
 def solve(
@@ -88,6 +96,7 @@ def solve(
     random_state: int,
     certify: bool = True,
     callbacks: Callbacks = (),
+    labels: NDArray[np.int32] | None = None,
 ) -> Result:
     """Solve a problem and bound its optimum.
 
@@ -97,7 +106,7 @@ def solve(
         One of the five.
     algorithm : {"gsemo", "auto"}
         ``"gsemo"`` is Algorithm 1 and nothing else; ``"auto"`` is the loop of evolution, bound and reduction for
-        k-median, and for the other problems GSEMO followed by a swap polish.
+        k-median and k-tMM, and for the other problems GSEMO followed by a swap polish.
     budget : Budget
         When to end.
     random_state : int
@@ -106,6 +115,8 @@ def solve(
         Whether to prove a lower bound.
     callbacks : tuple of callable
         Called with the progress of the search.
+    labels : ndarray or None
+        A partition from which the search of k-tMM starts.
     """
     start = perf_counter()
     with catch_interrupt() as interrupted:
@@ -120,13 +131,16 @@ def solve(
 
         if algorithm == "auto" and isinstance(problem, KMedianProblem):
             found = _loop(problem, budget, random_state, should_stop, callbacks)
+        elif algorithm == "auto" and isinstance(problem, KTMMProblem):
+            found = _colouring_loop(problem, budget, random_state, should_stop, callbacks, labels)
         else:
             found = _gsemo(problem, algorithm, budget, random_state, should_stop, callbacks)
         timed_out = limit is not None and should_stop() and not interrupted()
-        cost = problem.cost(found.centers)
+        cost = _cost(problem, found)
         bound = _checked(problem, found, checks_stop) if certify else None
         return Result(
             centers=found.centers,
+            labels=found.labels,
             cost=cost,
             bound=bound,
             n_iter=found.n_iter,
@@ -169,6 +183,32 @@ def _loop(
     """Evolve, bound and reduce until the optimum is proved or the budget is spent."""
     from certiclust.solver.kmedian_run import run_kmedian
 
+    history, record = _recorder(callbacks)
+    proof = run_kmedian(problem, budget.gap_tol, budget.max_iter or inf, random_state, should_stop, record)
+    method = f"evolution, bound and reduction, {proof.iterations:,} offspring, {proof.nodes} nodes"
+    return _Found(proof.centers, proof.bound, proof.iterations, history, method)
+
+
+def _colouring_loop(
+    problem: KTMMProblem,
+    budget: Budget,
+    random_state: int,
+    should_stop: Callable[[], bool],
+    callbacks: Callbacks,
+    labels: NDArray[np.int32] | None,
+) -> _Found:
+    """Search colourings and prove bounds for k-tMM over all partitions."""
+    from certiclust.solver.ktmm_run import Limits, run_ktmm
+
+    history, record = _recorder(callbacks)
+    limits = Limits(budget.gap_tol, should_stop, budget.goal)
+    found = run_ktmm(problem, limits, budget.max_iter, random_state, record, labels)
+    centers, partition = problem.central(found.labels)
+    return _Found(centers, found.bound, found.iterations, history, found.method, labels=partition)
+
+
+def _recorder(callbacks: Callbacks) -> tuple[list[HistoryRow], Callable[[int, float, float, int], None]]:
+    """Return a history and the function that adds a row to it and tells the callbacks."""
     history: list[HistoryRow] = []
     start = perf_counter()
 
@@ -179,9 +219,15 @@ def _loop(
         for callback in callbacks:
             callback(Progress(seconds, iteration, upper, lower, iteration, upper < inf, 1, upper < inf))
 
-    proof = run_kmedian(problem, budget.gap_tol, budget.max_iter or inf, random_state, should_stop, record)
-    method = f"evolution, bound and reduction, {proof.iterations:,} offspring, {proof.nodes} nodes"
-    return _Found(proof.centers, proof.bound, proof.iterations, history, method)
+    return history, record
+
+
+def _cost(problem: Problem, found: _Found) -> float:
+    """Return the cost of what was found: of its own partition, where it has one."""
+    if found.labels is not None:
+        assert isinstance(problem, KTMMProblem)
+        return problem.diameter(found.labels)
+    return problem.cost(found.centers)
 
 
 def _size_k(problem: Problem, run: Run) -> tuple[IntArray, bool]:

@@ -75,6 +75,12 @@ class Space:
             return self.matrix[centers]
         return self.metric.block(self.candidates[centers], self.points)
 
+    def between(self, centers: IntArray, clients: IntArray) -> FloatArray:
+        """Return the ``(len(centers), len(clients))`` distances of some clients to some candidates."""
+        if self.matrix is not None:
+            return self.matrix[np.ix_(centers, clients)]
+        return self.metric.block(self.candidates[centers], self.points[clients])
+
     def blocks(self) -> Iterator[tuple[slice, FloatArray]]:
         """Yield all distances in blocks of candidates that fit the memory budget."""
         size = max(1, matrix_budget() // (4 * max(1, self.n)))
