@@ -185,9 +185,7 @@ class CertifiedClusterer(
         """Return the seconds left of the time limit that `start` began; None without one."""
         return None if self.time_limit is None else max(0.0, start + self.time_limit - perf_counter())
 
-    def _posed(
-        self, X: Any, sample_weight: Any, start: float
-    ) -> tuple[FloatArray, FloatArray, Space, IntArray | None]:
+    def _posed(self, X: Any, sample_weight: Any, start: float) -> tuple[FloatArray, FloatArray, Space, IntArray | None]:
         """Return rows and weights, validated, the space of the clients, and the rows that its candidates are."""
         X = validate_data(self, X, dtype=np.float64, order="C")
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
