@@ -78,8 +78,8 @@ def run_ktmm(
         return KTMMRun(split(start, k), separation_bound(problem, 0.0, None), 0, method)
     starts = [start] if labels is None else [start, labels]
     run = None
-    # Where rows are computed on the fly, one look at a diameter may cost a second: farthest-first points must do.
-    if max_iter is not None or problem.space.matrix is not None or n <= SAMPLE:
+    # Farthest-first points meet the theorem's condition at once, so Algorithm 1 runs only where it was asked for.
+    if max_iter is not None:
         run = _algorithm_one(problem, limits, max_iter, seed)
         if run.best is not None:
             starts.append(problem.space.assign(run.best)[0])
