@@ -15,7 +15,14 @@ from certiclust.evolution import Criterion, GapClosed, Progress, Run, Target, Ti
 from certiclust.evolution.gsemo import HISTORY, HistoryRow, default_stop
 from certiclust.evolution.interrupt import catch_interrupt
 from certiclust.evolution.polish import least_swap_change, swap_polish
-from certiclust.problems import FairKMedianProblem, KMedianProblem, MaxProblem, Problem, SumProblem
+from certiclust.problems import (
+    FairKMedianProblem,
+    KCenterProblem,
+    KMedianProblem,
+    MaxProblem,
+    Problem,
+    SumProblem,
+)
 
 IntArray = NDArray[np.intp]
 Callbacks = tuple[Callable[[Progress], None], ...]
@@ -94,7 +101,7 @@ def solve(
         One of the five.
     algorithm : {"gsemo", "auto"}
         ``"gsemo"`` is Algorithm 1 and nothing else; ``"auto"`` is the loop of evolution, bound and reduction for
-        k-median, and for the other problems GSEMO followed by a swap polish.
+        k-median and k-center, and for the other problems GSEMO followed by a swap polish.
     budget : Budget
         When to end.
     random_state : int
@@ -113,6 +120,8 @@ def solve(
 
         if algorithm == "auto" and isinstance(problem, KMedianProblem):
             found = _loop(problem, budget, random_state, should_stop, callbacks)
+        elif algorithm == "auto" and isinstance(problem, KCenterProblem):
+            found = _cover_loop(problem, budget, random_state, should_stop, callbacks)
         else:
             found = _gsemo(problem, algorithm, budget, random_state, should_stop, callbacks)
         timed_out = budget.time_limit is not None and should_stop() and not interrupted()
@@ -163,6 +172,33 @@ def _loop(
     from certiclust.solver.kmedian_run import run_kmedian
 
     history: list[HistoryRow] = []
+    record = _recorder(history, callbacks)
+    proof = run_kmedian(problem, budget.gap_tol, budget.max_iter or inf, random_state, should_stop, record)
+    method = f"evolution, bound and reduction, {proof.iterations:,} offspring, {proof.nodes} nodes"
+    return _Found(proof.centers, proof.bound, proof.iterations, history, method)
+
+
+def _cover_loop(
+    problem: KCenterProblem, budget: Budget, random_state: int, should_stop: Callable[[], bool], callbacks: Callbacks
+) -> _Found:
+    """Search for covers and prove that there are no smaller ones, until the bounds meet or the budget is spent."""
+    from certiclust.solver.kcenter import Limits
+    from certiclust.solver.kcenter_run import run_kcenter
+
+    history: list[HistoryRow] = []
+    start = perf_counter()
+
+    def seconds() -> float:
+        return inf if budget.time_limit is None else start + budget.time_limit - perf_counter()
+
+    limits = Limits(budget.gap_tol, budget.max_iter or inf, should_stop, seconds)
+    run = run_kcenter(problem, limits, random_state, _recorder(history, callbacks))
+    method = f"GSEMO and tabu search for covers, {run.iterations:,} steps; lower bound by {run.proof}"
+    return _Found(run.centers, run.bound, run.iterations, history, method)
+
+
+def _recorder(history: list[HistoryRow], callbacks: Callbacks) -> Callable[[int, float, float, int], None]:
+    """Return what a loop calls after every round."""
     start = perf_counter()
 
     def record(iteration: int, upper: float, lower: float, candidates: int) -> None:
@@ -172,9 +208,7 @@ def _loop(
         for callback in callbacks:
             callback(Progress(seconds, iteration, upper, lower, iteration, upper < inf, 1, upper < inf))
 
-    proof = run_kmedian(problem, budget.gap_tol, budget.max_iter or inf, random_state, should_stop, record)
-    method = f"evolution, bound and reduction, {proof.iterations:,} offspring, {proof.nodes} nodes"
-    return _Found(proof.centers, proof.bound, proof.iterations, history, method)
+    return record
 
 
 def _size_k(problem: Problem, run: Run) -> tuple[IntArray, bool]:
