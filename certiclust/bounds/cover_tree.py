@@ -28,8 +28,8 @@ PROBES, PROBE_ITERATIONS = 8, 40
 LEAST_SHARE = 1e-3
 #: Rows entered at a time, those most violated first.
 ROWS_AT_A_TIME = 30
-#: Work (of about 4 ns) of a linear program: a constant, and so much per iteration and row.
-LP_WORK, ITERATION_WORK = 2.5e5, 60.0
+#: Work (of about 5 ns) of a linear program: a constant, and so much per iteration and row, or square of rows.
+LP_WORK, ROW_WORK, SQUARE_WORK = 5e5, 70.0, 0.07
 
 
 class Split(NamedTuple):
@@ -271,7 +271,7 @@ class CoverTree:
         self._solver.run()
         info = self._solver.getInfo()
         rows = len(self._entered) + len(self._path)
-        self.work += LP_WORK + ITERATION_WORK * rows * max(0, info.simplex_iteration_count)
+        self.work += LP_WORK + rows * (ROW_WORK + SQUARE_WORK * rows) * max(0, info.simplex_iteration_count)
         if self._solver.getModelStatus() == highspy.HighsModelStatus.kInfeasible:
             return self.k + 1.0
         return float(info.objective_function_value)

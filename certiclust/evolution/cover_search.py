@@ -22,12 +22,14 @@ STARTS = 4
 FEWEST_CLIENTS, CLIENTS_PER_CENTER = 300, 16
 #: First relative step below the incumbent, and the least; after it anything strictly below is asked for.
 FIRST_STEP, LAST_STEP = 0.08, 2e-4
+#: From so many candidates on the search looks at a pool of them: this many at random, and this many near each centre.
+POOL_FROM, POOL, POOL_NEAR = 8000, 4000, 60
 #: A column that moved stays for up to so many steps.
 TENURE = 3
 #: List entries read between two polls of `should_stop` (about 30 ms).
 BLOCK_WORK = 10_000_000
 #: Work of one try: a constant, and a multiple of the list entries; the last step gets a multiple of that.
-TRY_WORK, TRY_PASSES, LAST_FACTOR = 2e6, 40.0, 10.0
+TRY_WORK, TRY_PASSES, LAST_FACTOR = 2e6, 40.0, 20.0
 
 
 def farthest_first(problem: KCenterProblem, count: int, first: int) -> tuple[Ints, Floats, Floats]:
@@ -91,7 +93,10 @@ class CoverSearch:
         self._state = seeded(seed)
         self._rng = np.random.default_rng(seed)
         self._lists: ClientLists | None = None
+        self._pooled = problem.space.m > POOL_FROM
         self._step = FIRST_STEP
+        self._current: Ints = self.centers
+        self._weight: Ints = np.zeros(0, dtype=np.int64)
 
     @property
     def lists(self) -> ClientLists:
@@ -114,11 +119,27 @@ class CoverSearch:
             if self.should_stop():
                 size = min(size, problem.k + 1)
                 break
-        self._current = self.centers.copy()
         clients, _, _ = farthest_first(problem, size, best_first)
-        self._lists = ClientLists(problem.space, clients, self.upper)
-        self._weight = np.ones(self.lists.clients.size, dtype=np.int64)
         self.work += 1.0 * n * (STARTS * problem.k + 2 * size)
+        self._look_at(clients)
+
+    def _look_at(self, clients: Ints) -> None:
+        """Set up the working set around the incumbent; where there are many candidates, with a pool of them."""
+        pool = self._draw_pool() if self._pooled else None
+        self._lists = ClientLists(self.problem.space, clients, self.upper, pool)
+        self._current = self.centers.copy()
+        self._weight = np.ones(self.lists.clients.size, dtype=np.int64)
+        self.work += 1.0 * clients.size * (self.problem.space.m if pool is None else pool.size)
+
+    def _draw_pool(self) -> Ints:
+        """Return the incumbent's centres, some candidates near each of them, and some anywhere."""
+        space = self.problem.space
+        parts = [self.centers, self._rng.choice(space.m, POOL, replace=False)]
+        for center in self.centers:
+            near = np.flatnonzero(space.distances(np.array([center]))[0] < 0.3 * self.upper)
+            parts.append(self._rng.choice(near, min(near.size, POOL_NEAR), replace=False))
+        self.work += 1.0 * self.problem.k * space.n
+        return np.unique(np.concatenate(parts))
 
     def _certify(self, order: Ints, nearest: Floats) -> None:
         """Keep the k + 1 points that a farthest-first solution proves to be pairwise at least its radius apart."""
@@ -144,7 +165,7 @@ class CoverSearch:
         """Add clients that a solution leaves uncovered to the working set; returns how many are new."""
         added = self.lists.add(spread(self.problem, distance, threshold, most, apart))
         self._weight = np.concatenate([self._weight, np.ones(added, dtype=np.int64)])
-        self.work += 3.0 * added * self.problem.space.m
+        self.work += 3.0 * added * (self.problem.space.m if self.lists.pool is None else self.lists.pool.size)
         return added
 
     def run(self, work: float, lower: float, last_tries: int) -> None:
@@ -162,13 +183,33 @@ class CoverSearch:
                     self.learn(distance, threshold, max(10, self.problem.k), 0.15 * threshold)
                 else:
                     self._weight[:] = 1
+                    if last:
+                        self._step = 8 * LAST_STEP
             else:
                 self.fails += 1
                 last_tries -= last
                 self._step *= 0.5
                 self._weight[:] = 1
-                if not last:
-                    self._current = self.centers.copy()
+                self._go_back(last)
+
+    def _go_back(self, last: bool) -> None:
+        """Choose where to start after a failure: at the incumbent, now and then at a new farthest-first solution.
+
+        A pool is drawn anew around the incumbent after a last step, with larger steps again.
+        """
+        problem = self.problem
+        if self._pooled:
+            if last or not np.isin(self.centers, self.lists.pool).all():
+                self._look_at(self.lists.clients)
+                self._step = max(self._step, 0.25 * FIRST_STEP) if last else self._step
+            self._current = self.centers.copy()
+            return
+        self._current = self.centers.copy()
+        if last and self.fails % 8 == 0:
+            order, _, _ = farthest_first(problem, problem.k, int(self._rng.integers(problem.space.n)))
+            self.work += 1.0 * problem.k * problem.space.n
+            if order.size == problem.k:
+                self._current = np.sort(order)
 
     def _try(self, threshold: float, factor: float) -> bool:
         """Look for k columns that cover the working set at a threshold, from the current centres."""

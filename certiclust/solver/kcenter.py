@@ -12,19 +12,24 @@ from certiclust.bounds.bound import Bound, rounding_margin
 from certiclust.bounds.cover_tree import CoverTree, packed_packing
 from certiclust.bounds.packing import Packing, relaxed_cover, uncovered_share, whole
 from certiclust.bounds.separation import separation_bound
-from certiclust.evolution.cover_search import CoverSearch
+from certiclust.evolution.cover_search import CoverSearch, spread
 from certiclust.evolution.engines import Limits as Blocks
 from certiclust.evolution.engines import MaxEngine
 from certiclust.problems import KCenterProblem
 from certiclust.solver.loop import Strategy
-from certiclust.space.cover import Cover, Floats, Ints
+from certiclust.space.cover import ClientLists, Cover, Floats, Ints
 
 #: Blocks of Algorithm 1 (20 to 50 ms each) at the start, and the size of its tables beyond which it is left out.
 GSEMO_BLOCKS, GSEMO_TABLES = 3, 3_000_000
 #: The first relaxation asks about this share of the incumbent; relative gain of the bound below which it has settled.
 FIRST_SHARE, SETTLED = 0.95, 3e-4
-#: Share of all work for one tree, and how a failure lowers and a success raises the threshold that is tried next.
-TREE_SHARE, TIMID, BOLD = 0.15, 0.4, 1.6
+#: Share of all work for the first search; up to so many points it is easy, and the proof will take the time.
+SEARCH_SHARE, SMALL = 0.4, 1500
+#: Share of all work for one tree.
+TREE_SHARE = 0.3
+#: How far the relaxation of the first tree may fall short of k columns, how much farther the next may after a success,
+#: and how near success and failure may come before no tree is tried any more.
+FIRST_REACH, FARTHER, CLOSE = 0.9, 1.35, 0.08
 #: Relative difference below which two thresholds are one.
 ROUNDING = 1e-11
 
@@ -40,8 +45,8 @@ class Limits:
 
 
 def default_budget(n: int) -> float:
-    """Return the work (of about 4 ns) after which an unproved run ends."""
-    return min(2.5e9 + 8e5 * n, 8e9)
+    """Return the work (of about 5 ns) after which an unproved run ends."""
+    return min(2.2e9 + 1e6 * n, 6e9)
 
 
 class KCenterStrategy(Strategy):
@@ -61,11 +66,13 @@ class KCenterStrategy(Strategy):
         self.problem, self.limits = problem, limits
         self.search = CoverSearch(problem, seed, limits.should_stop, limits.max_iter)
         self.search.start()
+        self._lists: ClientLists | None = None
         self.iterations = 0
         #: The optimum is at least this distance, by the witness.
         self.threshold = 0.0
         self.witness: dict[str, object] = {}
         self.live = problem.space.m
+        self._first_clients = self.search.lists.clients.size
         self._budget = default_budget(problem.space.n)
         self._bound_work = 0.0
         self._rounds = 0
@@ -73,7 +80,10 @@ class KCenterStrategy(Strategy):
         self._path: list[float] = []
         self._last: tuple[float, float, int] | None = None
         self._settled = False
-        self._courage = 1.0
+        self._reach = FIRST_REACH
+        self._proved_reach, self._failed_reach = 0.0, inf
+        #: The bound that the relaxation reached by itself, and by how much its value at the incumbent falls short of k.
+        self._base, self._short = 0.0, 0.0
         self._seed = seed
         exact = problem.space.metric.name == "precomputed"  # a verifier reads the same numbers
         self._margin = (0.0, 0.0) if exact else rounding_margin(problem.space, 1)
@@ -82,6 +92,16 @@ class KCenterStrategy(Strategy):
     def upper(self) -> float:
         """Radius of the incumbent."""
         return self.search.upper
+
+    @property
+    def lists(self) -> ClientLists:
+        """The working set of the bound, with all candidates: the search's own unless that has only a pool of them."""
+        found = self.search.lists
+        if found.pool is None:
+            return found
+        if self._lists is None:
+            self._lists = ClientLists(self.problem.space, found.clients[: self._first_clients], self.upper)
+        return self._lists
 
     @property
     def separation(self) -> Bound:
@@ -107,13 +127,18 @@ class KCenterStrategy(Strategy):
         """Return whether gap, budget or user end the loop."""
         if self.upper <= self.lower * (1.0 + self.limits.gap_tol) or self.limits.should_stop():
             return True
-        return self._work >= self._budget or self.steps >= self.limits.max_iter or self._courage < 0.01
+        return self._work >= self._budget or self.steps >= self.limits.max_iter or self._hopeless
+
+    @property
+    def _hopeless(self) -> bool:
+        """Whether the trees that are still within reach are already known to be too large."""
+        return self._failed_reach - self._proved_reach < CLOSE
 
     def evolve(self) -> None:
         """Run Algorithm 1 once for a moment, then the tabu search: at length first, later against stagnation."""
         if self._rounds == 0:
             self._gsemo()
-            self.search.run(0.2 * self._budget, self.lower, 2)
+            self.search.run(SEARCH_SHARE * self._budget, self.lower, 2 if self.problem.space.n <= SMALL else 12)
         elif self.search.work < 0.2 * self._bound_work:
             self.search.run(0.05 * self._budget, self.lower, 1)
         self._rounds += 1
@@ -129,7 +154,7 @@ class KCenterStrategy(Strategy):
 
     def reduce(self) -> None:
         """Forget distances at or beyond the incumbent: no better solution uses them."""
-        self.search.lists.shrink(self.upper)
+        self.lists.shrink(self.upper)
 
     def _gsemo(self) -> None:
         """Run Algorithm 1 until it meets f1 >= 0 at size k, or for a moment."""
@@ -156,7 +181,7 @@ class KCenterStrategy(Strategy):
 
     def _packing_round(self) -> None:
         """Solve one relaxation, take what its weights prove, and add the clients that its shares leave uncovered."""
-        lists, k = self.search.lists, self.problem.k
+        lists, k = self.lists, self.problem.k
         asked = min(self._asked, self.upper)
         cover = lists.reduced(asked)
         self.live = cover.columns.size
@@ -181,7 +206,7 @@ class KCenterStrategy(Strategy):
 
     def _claim(self, cover: Cover, y: Floats, asked: float) -> bool:
         """Raise the bound to the largest threshold that some weights prove; True if they prove the one asked about."""
-        lists = self.search.lists
+        lists = self.lists
         weights = np.zeros(lists.clients.size, dtype=np.int64)
         weights[lists.place[cover.clients]] = whole(y)
         packing = Packing(lists, weights, self.problem.k)
@@ -196,44 +221,64 @@ class KCenterStrategy(Strategy):
         return good
 
     def _add_violated(self, cover: Cover, x: Floats, asked: float) -> int:
-        if self.search.lists.complete:
+        if self.lists.complete:
             return 0
         space = self.problem.space
         short = uncovered_share(space, cover.columns, x, asked, lambda: not self.limits.should_stop())
         self._bound_work += 0.5 * np.count_nonzero(x > 1e-7) * space.n
-        short[self.search.lists.clients] = 0.0
-        return self.search.learn(short, 0.01, max(20, 2 * self.problem.k), 0.2 * asked)
+        short[self.lists.clients] = 0.0
+        return self._learn(short, 0.01, max(20, 2 * self.problem.k), 0.2 * asked)
 
     # The tree.
 
     def _tree_round(self) -> None:
         """Try to prove one threshold between the bounds; a cover found instead improves the incumbent or teaches."""
-        lists, k = self.search.lists, self.problem.k
-        values = np.append(lists.values(self.lower, self.upper), self.upper)
-        asked = float(values[min(values.size - 1, int(self._courage * values.size))])
-        stored = lists.gap_below(asked, *self._margin)
-        cover = lists.reduced(stored)
+        asked = self._next_threshold()
+        stored = self.lists.gap_below(asked, *self._margin)
+        cover = self.lists.reduced(stored)
         self.live = cover.columns.size
-        self._bound_work += 30.0 * lists.distance.size
         solution = relaxed_cover(cover, self.limits.seconds(), vertex=True)
-        self._bound_work += solution.work
+        self._bound_work += solution.work + 30.0 * self.lists.distance.size
+        short = max(0.0, self.problem.k - solution.value)
         if self._claim(cover, solution.y, asked) or self.limits.should_stop():
             return
-        if cover.columns.size <= k or self._covered(cover, asked):
+        if cover.columns.size <= self.problem.k or self._covered(cover, asked):
             return
+        if asked == self.upper:
+            self._short = short
+            if short > self._reach:
+                return
         rows = np.flatnonzero(solution.y > 1e-7)
-        tree = CoverTree(cover, k, rows, self.limits.should_stop, self.limits.seconds)
+        tree = CoverTree(cover, self.problem.k, rows, self.limits.should_stop, self.limits.seconds)
         proved = tree.run(min(TREE_SHARE * self._budget, self._budget - self._work))
         self._bound_work += tree.work
         if proved:
             # What lies between is rounding, unless a long chain of nearly equal distances had to be passed.
             self.threshold = asked if stored >= asked * (1 - ROUNDING) else stored
             self.witness = tree.packed(stored)
-            self._courage = min(1.0, self._courage * BOLD)
+            self._proved_reach = max(self._proved_reach, short)
         elif tree.found is not None:
             self._offer(cover.columns[tree.found], asked)
+            return
         else:
-            self._courage *= TIMID
+            self._failed_reach = min(self._failed_reach, max(short, self._proved_reach))
+        farther = FARTHER * max(self._reach, self._proved_reach)
+        self._reach = farther if self._failed_reach == inf else 0.5 * (self._proved_reach + self._failed_reach)
+
+    def _next_threshold(self) -> float:
+        """Return the distance to ask about: the incumbent's radius, or one whose relaxation is within reach.
+
+        What the relaxation falls short of k by grows about linearly from the bound that it gives to the incumbent.
+        """
+        if self._base == 0.0:
+            self._base = self.lower
+        if self._short <= self._reach:
+            return self.upper
+        aim = self._base + (self.upper - self._base) * self._reach / self._short
+        values = self.lists.values(self.lower, self.upper)
+        if values.size == 0:
+            return self.upper
+        return float(values[max(0, int(np.searchsorted(values, aim, side="right")) - 1)])
 
     def _covered(self, cover: Cover, asked: float) -> bool:
         """Return whether the tabu search finds k columns that cover the working set; then they were offered."""
@@ -251,4 +296,12 @@ class KCenterStrategy(Strategy):
         """Offer a cover of the working set as a solution; add the clients that it misses."""
         distance = self.search.offer(centers)
         if distance.max() >= asked:
-            self.search.learn(distance, asked, max(6, self.problem.k // 3), 0.3 * asked)
+            self._learn(distance, asked, max(6, self.problem.k // 3), 0.3 * asked)
+
+    def _learn(self, distance: Floats, threshold: float, most: int, apart: float) -> int:
+        """Add clients to the working set of the bound, and of the search where that is another one."""
+        added = self.search.learn(distance, threshold, most, apart)
+        if self.lists is not self.search.lists:
+            added = self.lists.add(spread(self.problem, distance, threshold, most, apart))
+            self._bound_work += 3.0 * added * self.problem.space.m
+        return added

@@ -114,10 +114,12 @@ class ClientLists:
         The first clients.
     limit : float
         Entries at this distance or beyond are not kept: thresholds above it cannot be asked about.
+    pool : ndarray or None, default=None
+        The candidates to be looked at, ascending; None for all. A search may do with some, a proof may not.
     """
 
-    def __init__(self, space: Space, clients: Ints, limit: float) -> None:
-        self.space, self.limit = space, limit
+    def __init__(self, space: Space, clients: Ints, limit: float, pool: Ints | None = None) -> None:
+        self.space, self.limit, self.pool = space, limit, pool
         self.clients: Ints = np.zeros(0, dtype=np.int64)
         self.start: Ints = np.zeros(1, dtype=np.int64)
         self.candidate: Indices = np.zeros(0, dtype=np.int32)
@@ -138,12 +140,13 @@ class ClientLists:
         _, first = np.unique(fresh, return_index=True)
         fresh = fresh[np.sort(first)]
         starts, candidates, distances = [self.start], [self.candidate], [self.distance]
-        step = max(1, BLOCK // self.space.m)
+        step = max(1, BLOCK // (self.space.m if self.pool is None else self.pool.size))
         for begin in range(0, fresh.size, step):
-            rows = client_rows(self.space, fresh[begin : begin + step])
+            rows = client_rows(self.space, fresh[begin : begin + step], self.pool)
             near = rows < self.limit
             starts.append(starts[-1][-1] + np.cumsum(np.count_nonzero(near, axis=1)))
-            candidates.append(np.nonzero(near)[1].astype(np.int32))
+            found = np.nonzero(near)[1]
+            candidates.append((found if self.pool is None else self.pool[found]).astype(np.int32))
             distances.append(rows[near])
         self.start, self.candidate = np.concatenate(starts), np.concatenate(candidates)
         self.distance = np.concatenate(distances)
@@ -208,8 +211,10 @@ class ClientLists:
         return np.unique(self.distance[(self.distance > low) & (self.distance < high)])
 
 
-def client_rows(space: Space, clients: Ints) -> Floats:
-    """Return the ``(len(clients), m)`` distances of some clients to all candidates."""
+def client_rows(space: Space, clients: Ints, pool: Ints | None = None) -> Floats:
+    """Return the distances of some clients, one row for each, to all candidates or to a pool of them."""
     if space.matrix is not None:
-        return np.ascontiguousarray(space.matrix[:, clients].T)
-    return np.ascontiguousarray(space.metric.block(space.candidates, space.points[clients]).T)
+        held = space.matrix if pool is None else space.matrix[pool]
+        return np.ascontiguousarray(held[:, clients].T)
+    sites = space.candidates if pool is None else space.candidates[pool]
+    return np.ascontiguousarray(space.metric.block(sites, space.points[clients]).T)
