@@ -28,8 +28,8 @@ POOL_FROM, POOL, POOL_NEAR = 8000, 4000, 60
 TENURE = 3
 #: List entries read between two polls of `should_stop` (about 30 ms).
 BLOCK_WORK = 10_000_000
-#: Work of one try: a constant, and a multiple of the list entries; the last step gets a multiple of that.
-TRY_WORK, TRY_PASSES, LAST_FACTOR = 2e6, 40.0, 20.0
+#: Work of one try: so many times the list entries, above a first amount fewer times; the last step gets more.
+FIRST_PASSES, FIRST_WORK, TRY_PASSES, LAST_FACTOR = 200.0, 2e6, 40.0, 20.0
 
 
 def farthest_first(problem: KCenterProblem, count: int, first: int) -> tuple[Ints, Floats, Floats]:
@@ -241,7 +241,8 @@ class CoverSearch:
             tally=np.zeros(4, np.int64),
         )
         load(lists, trial)
-        budget = factor * (TRY_WORK + TRY_PASSES * by_client.member.size)
+        entries = by_client.member.size
+        budget = factor * (min(FIRST_WORK, FIRST_PASSES * entries) + TRY_PASSES * entries)
         covered = bool(trial.tally[0] == 0)
         while not covered and trial.tally[3] < budget and not self.should_stop():
             steps = min(self.max_steps - self.steps - int(trial.tally[2]), 1e15)

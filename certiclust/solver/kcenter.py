@@ -138,7 +138,7 @@ class KCenterStrategy(Strategy):
         """Run Algorithm 1 once for a moment, then the tabu search: at length first, later against stagnation."""
         if self._rounds == 0:
             self._gsemo()
-            self.search.run(SEARCH_SHARE * self._budget, self.lower, 2 if self.problem.space.n <= SMALL else 12)
+            self.search.run(SEARCH_SHARE * self._budget, self.lower, 1 if self.problem.space.n <= SMALL else 12)
         elif self.search.work < 0.2 * self._bound_work:
             self.search.run(0.05 * self._budget, self.lower, 1)
         self._rounds += 1
