@@ -32,10 +32,10 @@ BLOCK_WORK = 10_000_000
 FIRST_PASSES, FIRST_WORK, TRY_PASSES, LAST_FACTOR = 200.0, 2e6, 40.0, 20.0
 
 
-def farthest_first(problem: KCenterProblem, count: int, first: int) -> tuple[Ints, Floats, Floats]:
+def farthest_first(problem: KCenterProblem, count: int, first: int, enough: float = 0.0) -> tuple[Ints, Floats, Floats]:
     """Return Gonzalez's order of at most `count` points, at what distance each was picked, and the distances left.
 
-    It ends early once every point is at distance 0 from a picked one.
+    It ends early once every point is at a distance of at most `enough` from a picked one.
     """
     space = problem.space
     nearest = np.full(space.n, inf)
@@ -44,7 +44,7 @@ def farthest_first(problem: KCenterProblem, count: int, first: int) -> tuple[Int
         order[t], at[t] = first, nearest[first]
         np.minimum(nearest, space.distances(np.array([first]))[0], out=nearest)
         first = int(np.argmax(nearest))
-        if nearest[first] <= 0:
+        if nearest[first] <= enough:
             return order[: t + 1], at[: t + 1], nearest
     return order, at, nearest
 
@@ -197,9 +197,9 @@ class CoverSearch:
 
         A pool is drawn anew around the incumbent after a last step, with larger steps again.
         """
-        problem = self.problem
-        if self._pooled:
-            if last or not np.isin(self.centers, self.lists.pool).all():
+        problem, pool = self.problem, self.lists.pool
+        if pool is not None:
+            if last or not np.isin(self.centers, pool).all():
                 self._look_at(self.lists.clients)
                 self._step = max(self._step, 0.25 * FIRST_STEP) if last else self._step
             self._current = self.centers.copy()

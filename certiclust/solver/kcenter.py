@@ -36,12 +36,16 @@ ROUNDING = 1e-11
 
 @dataclass(frozen=True)
 class Limits:
-    """What ends the loop besides a closed gap."""
+    """What ends the loop besides a closed gap.
+
+    With a `target` the question is only whether a radius of at most that is possible.
+    """
 
     gap_tol: float
     max_iter: float
     should_stop: Callable[[], bool]
     seconds: Callable[[], float] = lambda: inf
+    target: float | None = None
 
 
 def default_budget(n: int) -> float:
@@ -127,6 +131,8 @@ class KCenterStrategy(Strategy):
         """Return whether gap, budget or user end the loop."""
         if self.upper <= self.lower * (1.0 + self.limits.gap_tol) or self.limits.should_stop():
             return True
+        if self.limits.target is not None and not self.lower <= self.limits.target < self.upper:
+            return True
         return self._work >= self._budget or self.steps >= self.limits.max_iter or self._hopeless
 
     @property
@@ -138,14 +144,25 @@ class KCenterStrategy(Strategy):
         """Run Algorithm 1 once for a moment, then the tabu search: at length first, later against stagnation."""
         if self._rounds == 0:
             self._gsemo()
-            self.search.run(SEARCH_SHARE * self._budget, self.lower, 1 if self.problem.space.n <= SMALL else 12)
+            self.search.run(SEARCH_SHARE * self._budget, self._goal, 1 if self.problem.space.n <= SMALL else 12)
         elif self.search.work < 0.2 * self._bound_work:
-            self.search.run(0.05 * self._budget, self.lower, 1)
+            self.search.run(0.05 * self._budget, self._goal, 1)
         self._rounds += 1
+
+    @property
+    def _goal(self) -> float:
+        """The radius below which the search need not look."""
+        target = self.limits.target
+        return self.lower if target is None else max(self.lower, float(np.nextafter(target, inf)))
+
+    def _first_above(self, target: float) -> float:
+        """Return the least distance of the working set above a target, at most the incumbent."""
+        values = self.lists.values(target, self.upper)
+        return float(values[0]) if values.size else self.upper
 
     def bound(self) -> None:
         """Raise the lower bound: relaxations on a growing working set, and when they have settled, trees."""
-        if self.upper <= self.lower or self.limits.should_stop():
+        if self.finished():
             return
         if self._settled:
             self._tree_round()
@@ -181,8 +198,8 @@ class KCenterStrategy(Strategy):
 
     def _packing_round(self) -> None:
         """Solve one relaxation, take what its weights prove, and add the clients that its shares leave uncovered."""
-        lists, k = self.lists, self.problem.k
-        asked = min(self._asked, self.upper)
+        lists, k, target = self.lists, self.problem.k, self.limits.target
+        asked = min(self._asked, self.upper) if target is None else self._first_above(target)
         cover = lists.reduced(asked)
         self.live = cover.columns.size
         solution = relaxed_cover(cover, self.limits.seconds())
@@ -270,6 +287,9 @@ class KCenterStrategy(Strategy):
 
         What the relaxation falls short of k by grows about linearly from the bound that it gives to the incumbent.
         """
+        if self.limits.target is not None:
+            self._reach = inf
+            return self._first_above(self.limits.target)
         if self._base == 0.0:
             self._base = self.lower
         if self._short <= self._reach:

@@ -476,3 +476,49 @@ def test_the_relaxation_is_solved():
         solution = relaxed_cover(cover, inf, vertex=vertex)
         assert solution.value == pytest.approx(5.0, abs=1e-4)
         assert solution.y.sum() == pytest.approx(5.0, abs=1e-3)
+
+
+@thorough
+@given(seed=seeds)
+def test_the_fewest_clusters_for_a_radius(seed):
+    rng = np.random.default_rng(seed)
+    X, weights, options, D, _ = instance(rng, most=8)
+    if options["metric"] == "haversine":
+        options["metric"] = "euclidean"
+        D = (
+            Metric.of("euclidean").block(X, X)
+            if weights is None
+            else Metric.of("euclidean").block(*[X[weights > 0]] * 2)
+        )
+    optima = [optimum(D, k) for k in range(1, len(D) + 1)]
+    radius = float(rng.choice([*np.unique(D), 0.5 * D.max(), 2 * D.max()]))
+    least = next(k for k, best in enumerate(optima, 1) if best <= radius)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        est = KCenter(random_state=0, **options).min_clusters(X, radius, weights)
+    assert est.n_clusters == least
+    assert est.cost_ <= radius
+    assert len(est.center_indices_) == least
+    est.certificate_.verify(X, weights)
+    nearly = least > 1 and optima[least - 2] <= radius * (1 + 1e-12) + 1e-15  # rounding is larger than the difference
+    assert nearly or est.min_clusters_ == least
+    if least > 1 and not nearly:
+        fewer = est.fewer_certificate_
+        assert fewer.n_clusters == least - 1
+        assert radius < fewer.lower_bound <= optima[least - 2] * (1 + 1e-12)
+        fewer.verify(X, weights)
+    else:
+        assert est.fewer_certificate_ is None or nearly
+
+
+def test_the_fewest_clusters_of_more_points():
+    X = np.random.default_rng(4).random((300, 2))
+    est = KCenter(random_state=0).min_clusters(X, 0.15)
+    assert est.min_clusters_ == est.n_clusters
+    assert est.fewer_certificate_.lower_bound > 0.15 >= est.cost_
+    est.fewer_certificate_.verify(X)
+    assert KCenter().min_clusters(X, 0.0).n_clusters == 300
+    assert KCenter().min_clusters(X, 2.0).n_clusters == 1
+    for wrong in (-1.0, float("nan"), float("inf"), "far"):
+        with pytest.raises(ValueError, match="radius"):
+            KCenter().min_clusters(X, wrong)
