@@ -42,6 +42,8 @@ from certiclust import KCenter
 Row = dict[str, object]
 RESULTS = Path(__file__).parent / "results"
 KINDS = ("uniform", "clustered")
+#: radius-clustering takes minutes for a bisection beyond so many rows.
+MOST_ROWS = 2000
 #: TSPLIB: the p asked about, the excess over the published radius and the gap in per cent, and CPU seconds.
 TSPLIB = {
     "pr226": ((5, 10, 20, 40), 0.0, 0.0, 20.0),
@@ -128,6 +130,8 @@ def peers(matrix: FloatArray, k: int, ours: Fit) -> Row:
     """Return the columns on the peers, as multiples of our radius."""
     radius, seconds = gonzalez(matrix, k)
     row: Row = {"Gonzalez / ours": round(radius / ours.cost, 4), "Gonzalez s": round(seconds, 2)}
+    if len(matrix) > MOST_ROWS:
+        return row
     radius, seconds = radius_clustering(matrix, k)
     return {**row, "radius-clustering / ours": round(radius / ours.cost, 4), "radius-clustering s": round(seconds, 2)}
 
@@ -153,7 +157,8 @@ def orlib(seeds: list[int]) -> Iterator[Row]:
             passed = bool(ours.estimator.certificate_.optimal) and ours.cost == instance.value
             total, checks, good = total + ours.seconds, checks + ours.verify, good and passed
             head: Row = {"instance": instance.name, "n": instance.n, "k": instance.p, "seed": seed}
-            yield {**head, "published": instance.value, **ours.row, **peers(matrix, instance.p, ours), "pass": passed}
+            others = peers(matrix, instance.p, ours) if seed == seeds[0] else {}  # they have no seed
+            yield {**head, "published": instance.value, **ours.row, **others, "pass": passed}
         row: Row = {"instance": "all", "seed": seed, "CPU s": round(total, 2), "verify s": round(checks, 2)}
         yield {**row, "pass": good and total <= 30}
 
@@ -179,12 +184,8 @@ def tsplib(seeds: list[int]) -> Iterator[Row]:
             proved = bool(ours.estimator.certificate_.optimal) if gap == 0 else ours.gap <= gap
             head: Row = {"instance": instance.name, "n": instance.n, "k": instance.p, "seed": seed}
             columns: Row = {"published": instance.value, "over %": round(over, 3), **ours.row}
-            yield {
-                **head,
-                **columns,
-                **peers(matrix, instance.p, ours),
-                "pass": near and proved and ours.seconds <= seconds,
-            }
+            others = peers(matrix, instance.p, ours) if seed == seeds[0] else {}
+            yield {**head, **columns, **others, "pass": near and proved and ours.seconds <= seconds}
 
 
 def points1000(seeds: list[int]) -> Iterator[Row]:

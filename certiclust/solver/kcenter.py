@@ -23,13 +23,14 @@ from certiclust.space.cover import ClientLists, Cover, Floats, Ints
 GSEMO_BLOCKS, GSEMO_TABLES = 3, 3_000_000
 #: The first relaxation asks about this share of the incumbent; relative gain of the bound below which it has settled.
 FIRST_SHARE, SETTLED = 0.95, 3e-4
-#: Share of all work for the first search; up to so many points it is easy, and the proof will take the time.
-SEARCH_SHARE, SMALL = 0.4, 1500
-#: Share of all work for one tree.
-TREE_SHARE = 0.3
+#: Share of all work for the first search. Later it gets so much of the work of the bound: little up to so many points,
+#: where the radius found is nearly always optimal and its proof takes the time, much beyond.
+FIRST_SEARCH, SMALL, LITTLE, MUCH = 0.3, 1500, 0.2, 1.5
+#: Share of all work for one tree, up to SMALL points and beyond, where a tree is small or hopeless.
+TREE_SHARE, LARGE_TREE_SHARE = 0.35, 0.06
 #: How far the relaxation of the first tree may fall short of k columns, how much farther the next may after a success,
 #: and how near success and failure may come before no tree is tried any more.
-FIRST_REACH, FARTHER, CLOSE = 0.9, 1.35, 0.08
+FIRST_REACH, FARTHER, CLOSE = 0.9, 1.08, 0.05
 #: Relative difference below which two thresholds are one.
 ROUNDING = 1e-11
 
@@ -50,7 +51,7 @@ class Limits:
 
 def default_budget(n: int) -> float:
     """Return the work (of about 5 ns) after which an unproved run ends."""
-    return min(2.2e9 + 1e6 * n, 6e9)
+    return min(3.2e9 + 3e5 * n, 6e9)
 
 
 class KCenterStrategy(Strategy):
@@ -133,7 +134,12 @@ class KCenterStrategy(Strategy):
             return True
         if self.limits.target is not None and not self.lower <= self.limits.target < self.upper:
             return True
-        return self._work >= self._budget or self.steps >= self.limits.max_iter or self._hopeless
+        hopeless = self._hopeless and self.search.work >= self._bound_work * (LITTLE if self._small else MUCH)
+        return self._work >= self._budget or self.steps >= self.limits.max_iter or hopeless
+
+    @property
+    def _small(self) -> bool:
+        return self.problem.space.n <= SMALL
 
     @property
     def _hopeless(self) -> bool:
@@ -144,9 +150,9 @@ class KCenterStrategy(Strategy):
         """Run Algorithm 1 once for a moment, then the tabu search: at length first, later against stagnation."""
         if self._rounds == 0:
             self._gsemo()
-            self.search.run(SEARCH_SHARE * self._budget, self._goal, 1 if self.problem.space.n <= SMALL else 12)
-        elif self.search.work < 0.2 * self._bound_work:
-            self.search.run(0.05 * self._budget, self._goal, 1)
+            self.search.run(FIRST_SEARCH * self._budget, self._goal, 1)
+        elif self.search.work < (LITTLE if self._small else MUCH) * self._bound_work:
+            self.search.run(0.05 * self._budget, self._goal, 2)
         self._rounds += 1
 
     @property
@@ -162,7 +168,7 @@ class KCenterStrategy(Strategy):
 
     def bound(self) -> None:
         """Raise the lower bound: relaxations on a growing working set, and when they have settled, trees."""
-        if self.finished():
+        if self.finished() or self._hopeless:
             return
         if self._settled:
             self._tree_round()
@@ -267,7 +273,8 @@ class KCenterStrategy(Strategy):
                 return
         rows = np.flatnonzero(solution.y > 1e-7)
         tree = CoverTree(cover, self.problem.k, rows, self.limits.should_stop, self.limits.seconds)
-        proved = tree.run(min(TREE_SHARE * self._budget, self._budget - self._work))
+        share = TREE_SHARE if self._small else LARGE_TREE_SHARE
+        proved = tree.run(min(share * self._budget, self._budget - self._work))
         self._bound_work += tree.work
         if proved:
             # What lies between is rounding, unless a long chain of nearly equal distances had to be passed.
