@@ -61,6 +61,18 @@ def tsplib_pmedian(folder: Path) -> list[Published]:
     return [Published(r["instance"], int(r["n"]), int(r["p"]), float(r["value"]), r["status"]) for r in rows]
 
 
+def orlib_pcenter(folder: Path) -> list[Published]:
+    """Return the OR-Library instances with their p-center optima."""
+    rows = _table(folder / "orlib_pmed" / "optima.csv")
+    return [Published(r["instance"], int(r["n"]), int(r["p"]), float(r["pcenter_opt"])) for r in rows]
+
+
+def tsplib_pcenter(folder: Path) -> list[Published]:
+    """Return the TSPLIB instances with their published radii; `status` says how distances are rounded."""
+    rows = _table(folder / "tsplib" / "pcenter.csv")
+    return [Published(r["instance"], int(r["n"]), int(r["p"]), float(r["radius"]), r["distance"]) for r in rows]
+
+
 def tsplib_points(folder: Path, name: str) -> FloatArray:
     """Return the coordinates of a TSPLIB file."""
     with gzip.open(folder / "tsplib" / f"{name}.tsp.gz", "rt") as file:

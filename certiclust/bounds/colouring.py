@@ -7,13 +7,11 @@ pairwise t apart are the simplest case.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-from certiclust.space import Space
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
@@ -36,26 +34,6 @@ class Decision(NamedTuple):
     labels: NDArray[np.int64] | None
     core: IntArray
     nodes: int
-
-
-def farthest_first(
-    space: Space, count: int, start: int, should_stop: Callable[[], bool] = lambda: False, floor: float = 0.0
-) -> tuple[IntArray, FloatArray]:
-    """Return `count` points, each the farthest from those before (Gonzalez 1985), and how far it is from them.
-
-    The first k are a solution with f1 >= 0: the next one is as far from all of them as any point is from the nearest.
-    Fewer than `count` where no other point is farther than `floor`, or a stop was asked for.
-    """
-    chosen, gaps = [start], [np.inf]
-    nearest = space.distances(np.array([start]))[0].copy()
-    while len(chosen) < count and not should_stop():
-        far = int(nearest.argmax())
-        if nearest[far] <= floor:
-            break
-        chosen.append(far)
-        gaps.append(float(nearest[far]))
-        np.minimum(nearest, space.distances(np.array([far]))[0], out=nearest)
-    return np.array(chosen, dtype=np.intp), np.array(gaps)
 
 
 def decide(matrix: FloatArray, points: IntArray, k: int, threshold: float, max_nodes: int) -> Decision:

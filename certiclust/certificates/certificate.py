@@ -196,11 +196,12 @@ class Certificate:
         path = Path(path)
         content = self.to_dict()
         text = json.dumps(content, indent=1, allow_nan=False)
-        if len(text) > MAX_JSON and "tree" in content["witness"]:
-            packed = packed_arrays(self.witness["tree"])
+        large = [key for key, value in self.witness.items() if isinstance(value, dict)] if len(text) > MAX_JSON else []
+        for key in large:
+            packed = packed_arrays(self.witness[key])
             name = f"{path.stem}.{hashlib.sha256(packed).hexdigest()[:16]}.npz"
             write_whole(path.with_name(name), packed)
-            content["witness"] = {**content["witness"], "tree": {"file": name}}
+            content["witness"] = {**content["witness"], key: {"file": name}}
             text = json.dumps(content, indent=1, allow_nan=False)
         write_whole(path, text.encode())
 
@@ -212,9 +213,9 @@ class Certificate:
         except (ValueError, RecursionError) as error:
             raise CertificateError(f"{path} is not a certificate: {error}") from error
         if isinstance(content, dict) and isinstance(content.get("witness"), dict):
-            tree = content["witness"].get("tree")
-            if isinstance(tree, dict) and "file" in tree:
-                content["witness"]["tree"] = read_arrays(Path(path), tree["file"])
+            for key, value in content["witness"].items():
+                if isinstance(value, dict) and "file" in value:
+                    content["witness"][key] = read_arrays(Path(path), value["file"])
         return cls.from_dict(content)
 
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from certiclust.certificates.colouring import MAX_POINTS, is_uncolourable
+from certiclust.certificates.cover import proved_threshold
 from certiclust.certificates.errors import CertificateError
 from certiclust.certificates.fingerprint import data_fingerprint
 from certiclust.certificates.replay import Scale, replay, unpack
@@ -112,6 +113,8 @@ def verify(
         bound, ratio = _separation(certificate, instance, rows)
         if "uncolourable" in certificate.witness:
             bound = max(bound, _colouring(certificate, instance, rows))
+        if "cover" in certificate.witness:
+            bound = max(bound, _cover_bound(certificate, instance))
     else:
         bound, ratio = _swap_optimal(certificate, instance, rows)
         if "tree" in certificate.witness:
@@ -428,6 +431,23 @@ def _tree_bound(certificate: Certificate, instance: Instance) -> float:
     noise = instance.errors(1)[1] * certificate.n_clusters * float(instance.weights.sum())
     tree = unpack(certificate.witness["tree"], instance.n, instance.m)
     return replay(tree, costs, Scale(instance.n, instance.m, certificate.n_clusters, width, noise), certificate.cost)
+
+
+def _cover_bound(certificate: Certificate, instance: Instance) -> float:
+    """Return the bound that the cover proof in the witness gives for k-center."""
+    if certificate.problem != "k-center":
+        raise CertificateError(f"witness: a 'cover' proves nothing about {certificate.problem}.")
+
+    def distances(clients: IntArray) -> Iterator[FloatArray]:
+        size = max(1, 4_000_000 // instance.m)
+        for start in range(0, len(clients), size):
+            yield instance.between(clients[start : start + size], slice(None))
+
+    threshold = proved_threshold(certificate.witness["cover"], distances, instance.n, certificate.n_clusters)
+    if instance.matrix is not None:
+        return threshold  # nothing was computed: the distances are the given ones
+    relative, absolute = instance.errors(1)
+    return threshold * (1 - relative) - absolute
 
 
 # ------------------------------------------------------------------------------------------------------- fairness

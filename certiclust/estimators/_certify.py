@@ -50,7 +50,7 @@ def certify(
     witness: dict[str, Any] = {"centers": centers}
     for name, evidence in bound.witness.items():
         # A tree numbers candidates as the verifier does; lists of rows are given as the user counts them.
-        witness[name] = evidence if rows is None or name == "tree" else rows[evidence]
+        witness[name] = evidence if rows is None or isinstance(evidence, dict) else rows[evidence]
     if isinstance(problem, KTMMProblem):
         witness["labels"] = labels
     guarantee, note = _guarantee(problem, result)

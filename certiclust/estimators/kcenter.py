@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from certiclust.estimators._base import CertifiedClusterer, FloatArray
 from certiclust.problems import KCenterProblem
@@ -18,7 +20,9 @@ class KCenter(CertifiedClusterer):
 
     Minimises :math:`\max_i d(v_i, X)` over sets X of k data points. GSEMO reaches ratio 2 within
     :math:`e k^2 n - e k (n-1)` expected iterations [1]_, and the certificate carries k + 1 points pairwise at least
-    h apart, which prove that no solution is better than h/2.
+    h apart, which prove that no solution is better than h/2. Beyond that the solver proves that no k balls of a smaller
+    radius cover the points: by weights that no k balls can hold, or by a branch tree with such weights on its leaves.
+    When that meets the radius found, the answer is optimal, and the certificate lets anyone replay why.
 
     Parameters
     ----------
@@ -28,10 +32,13 @@ class KCenter(CertifiedClusterer):
         Any name that scikit-learn's pairwise distances accept, a callable of two rows, or ``"precomputed"``: then X is
         a square symmetric matrix with a zero diagonal.
     algorithm : {"auto", "gsemo"}, default="auto"
-        ``"gsemo"`` is Algorithm 1 of the paper and nothing else; ``"auto"`` adds a swap polish.
+        ``"gsemo"`` is Algorithm 1 of the paper and nothing else; ``"auto"`` is the loop of evolution, bound and
+        reduction: a tabu search for covers below the best radius, a packing bound, and a branch tree.
     max_iter : int, "theorem" or None, default=None
-        Iterations of GSEMO, counted as in the paper. ``"theorem"`` is the ceiling of the expected iteration bound (an
-        expectation: its condition is still checked). None stops when its condition, f1 >= 0 at size k, holds.
+        Iterations of GSEMO, counted as in the paper, for ``"auto"`` with the steps of the tabu search. ``"theorem"`` is
+        the ceiling of the expected iteration bound (an expectation: its condition is still checked). None:
+        ``"gsemo"`` stops when its condition, f1 >= 0 at size k, holds, ``"auto"`` when the gap is closed or its work,
+        which is counted and not timed, is done.
     time_limit : float or None, default=None
         Seconds after which the best solution so far is returned, with a warning.
     gap_tol : float, default=0.0
@@ -62,7 +69,7 @@ class KCenter(CertifiedClusterer):
     cost_, inertia_ : float
         The radius.
     n_iter_ : int
-        GSEMO iterations, counted as in the paper.
+        GSEMO iterations, counted as in the paper, and for ``"auto"`` steps of the tabu search.
     certificate_ : Certificate or None
         How far from optimal the answer can be at most, with the evidence.
     history_ : ndarray
@@ -113,6 +120,46 @@ class KCenter(CertifiedClusterer):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+
+    def min_clusters(self, X: Any, radius: float, sample_weight: Any = None) -> KCenter:
+        """Find the fewest clusters for which every row has a centre within `radius`, with the proof.
+
+        Depots and sensors are planned that way round: the distance is given, their number is the answer.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows, or the distance matrix for ``metric="precomputed"``.
+        radius : float
+            The distance within which every row must have a centre, at least 0.
+        sample_weight : array-like of shape (n_samples,), default=None
+            As in `fit`; only whether a weight is zero matters.
+
+        Returns
+        -------
+        KCenter
+            A fitted clone of this estimator whose ``n_clusters`` is the answer and whose ``cost_`` is at most `radius`
+            (it is not made as small as possible). Besides the attributes of `fit` it has ``n_clusters_lower_bound_``, a number
+            below which the radius is impossible (equal to ``n_clusters`` unless a limit ended the proof, which is
+            warned about), and ``min_clusters_certificate_``: the certificate for one cluster fewer, whose ``lower_bound`` is
+            above `radius`; None for a single cluster or without proof. The parameters `n_clusters` and `algorithm` of
+            this estimator play no part.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from certiclust import KCenter
+        >>> X = np.array([[0.0], [1.0], [2.0], [10.0], [12.0]])
+        >>> est = KCenter(random_state=0).min_clusters(X, 1.0)
+        >>> est.n_clusters, est.cost_, est.min_clusters_certificate_.lower_bound > 1.0
+        (3, 1.0, True)
+        >>> est.min_clusters_certificate_.verify(X)
+        """
+        if not isinstance(radius, Real) or not 0 <= radius < np.inf:
+            raise ValueError(f"radius must be a finite number of at least 0; got {radius!r}.")
+        from certiclust.estimators._least import fit_least
+
+        return fit_least(clone(self).set_params(n_clusters=1), X, float(radius), sample_weight)
 
     def _problem(self, space: Space) -> KCenterProblem:
         return KCenterProblem(space, self.n_clusters)

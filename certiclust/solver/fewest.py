@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from certiclust.bounds import rounding_margin
-from certiclust.bounds.colouring import farthest_first
 from certiclust.evolution.interrupt import catch_interrupt
 from certiclust.problems import KTMMProblem
 from certiclust.solver.solve import Budget, Result, solve
 from certiclust.space import Space
+from certiclust.space.farthest import farthest_first
 
 Labels = NDArray[np.int32]
 
@@ -69,7 +69,7 @@ def fewest_clusters(space: Space, diameter: float, budget: Budget, *, random_sta
 
     with catch_interrupt():
         relative, absolute = rounding_margin(space, 1)
-        far, gaps = farthest_first(space, space.n, 0, floor=diameter)
+        far, gaps, _ = farthest_first(space, space.n, 0, floor=diameter)
         lower = int(np.count_nonzero(gaps * (1 - relative) - absolute > diameter))
         labels = _first_fit(space, far, diameter)
         refuted: Result | None = None

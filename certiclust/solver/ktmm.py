@@ -9,11 +9,12 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from certiclust.bounds.colouring import MAX_NODES, apart_points, decide, farthest_first
+from certiclust.bounds.colouring import MAX_NODES, apart_points, decide
 from certiclust.evolution.partitions import Partitions
 from certiclust.evolution.recolouring import Labels, Recolouring
 from certiclust.problems import KTMMProblem
 from certiclust.solver.loop import Strategy
+from certiclust.space.farthest import farthest_first
 
 IntArray = NDArray[np.intp]
 FloatArray = NDArray[np.float64]

@@ -7,12 +7,12 @@ from math import inf
 
 import numpy as np
 
-from certiclust.bounds.colouring import farthest_first
 from certiclust.evolution.recolouring import Labels, Recolouring
 from certiclust.problems import KTMMProblem
 from certiclust.solver.ktmm import KTMMStrategy, Limits, Proof
 from certiclust.solver.loop import Strategy
 from certiclust.space import precomputed_space
+from certiclust.space.farthest import farthest_first
 
 #: Points of the sample, and distances read there.
 SAMPLE, SAMPLE_WORK = 2000, 1.5e9
@@ -45,7 +45,7 @@ class SampledStrategy(Strategy):
         self.labels, self.upper = first.labels, first.upper
         self._reach = problem.reach(first.labels)
         size = max(SAMPLE, 4 * k)
-        sampled, _ = farthest_first(space, min(space.n, size), 0, limits.should_stop)
+        sampled = farthest_first(space, min(space.n, size), 0, should_stop=limits.should_stop)[0]
         # The k + 1 points known so far come first: they are a proof already.
         self.sample = np.concatenate([first.apart, np.setdiff1d(sampled, first.apart)])
         matrix = space.between(self.sample, self.sample)

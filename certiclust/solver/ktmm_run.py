@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from certiclust.bounds import Bound, rounding_margin, separation_bound
-from certiclust.bounds.colouring import farthest_first
 from certiclust.evolution import Certified, Criterion, GapClosed, MaxIterations, Progress, Run, Target, gsemo
 from certiclust.evolution.recolouring import Labels
 from certiclust.problems import KTMMProblem
@@ -18,6 +17,7 @@ from certiclust.solver.ktmm_pairs import single_cluster, two_clusters
 from certiclust.solver.ktmm_points import SAMPLE, SampledStrategy
 from certiclust.solver.loop import evolve_bound_reduce
 from certiclust.space import precomputed_space
+from certiclust.space.farthest import farthest_first
 
 __all__ = ["KTMMRun", "Limits", "run_ktmm", "split"]
 
@@ -71,7 +71,7 @@ def run_ktmm(
         A partition to start from.
     """
     n, k = problem.space.n, problem.k
-    centers, _ = farthest_first(problem.space, min(k + 1, n), 0)
+    centers, _, _ = farthest_first(problem.space, min(k + 1, n), 0)
     start = problem.space.assign(np.sort(centers[:k]))[0]
     if len(centers) <= k and problem.diameter(start) == 0:
         method = "farthest-first points, one cluster for each distinct point"

@@ -15,7 +15,15 @@ from certiclust.evolution import Criterion, GapClosed, Progress, Run, Target, Ti
 from certiclust.evolution.gsemo import HISTORY, HistoryRow, default_stop
 from certiclust.evolution.interrupt import catch_interrupt
 from certiclust.evolution.polish import least_swap_change, swap_polish
-from certiclust.problems import FairKMedianProblem, KMedianProblem, KTMMProblem, MaxProblem, Problem, SumProblem
+from certiclust.problems import (
+    FairKMedianProblem,
+    KCenterProblem,
+    KMedianProblem,
+    KTMMProblem,
+    MaxProblem,
+    Problem,
+    SumProblem,
+)
 
 IntArray = NDArray[np.intp]
 #: Seconds that the last checks may take beyond a time limit, and a tenth of the limit more.
@@ -106,7 +114,7 @@ def solve(
         One of the five.
     algorithm : {"gsemo", "auto"}
         ``"gsemo"`` is Algorithm 1 and nothing else; ``"auto"`` is the loop of evolution, bound and reduction for
-        k-median and k-tMM, and for the other problems GSEMO followed by a swap polish.
+        k-median, k-center and k-tMM, and for the other problems GSEMO followed by a swap polish.
     budget : Budget
         When to end.
     random_state : int
@@ -133,6 +141,8 @@ def solve(
             found = _loop(problem, budget, random_state, should_stop, callbacks)
         elif algorithm == "auto" and isinstance(problem, KTMMProblem):
             found = _colouring_loop(problem, budget, random_state, should_stop, callbacks, labels)
+        elif algorithm == "auto" and isinstance(problem, KCenterProblem):
+            found = _cover_loop(problem, budget, random_state, should_stop, callbacks)
         else:
             found = _gsemo(problem, algorithm, budget, random_state, should_stop, callbacks)
         timed_out = limit is not None and should_stop() and not interrupted()
@@ -205,6 +215,25 @@ def _colouring_loop(
     found = run_ktmm(problem, limits, budget.max_iter, random_state, record, labels)
     centers, partition = problem.central(found.labels)
     return _Found(centers, found.bound, found.iterations, history, found.method, labels=partition)
+
+
+def _cover_loop(
+    problem: KCenterProblem, budget: Budget, random_state: int, should_stop: Callable[[], bool], callbacks: Callbacks
+) -> _Found:
+    """Search for covers and prove that there are no smaller ones, until the bounds meet or the budget is spent."""
+    from certiclust.solver.kcenter import Limits
+    from certiclust.solver.kcenter_run import run_kcenter
+
+    history, record = _recorder(callbacks)
+    start = perf_counter()
+
+    def seconds() -> float:
+        return inf if budget.time_limit is None else start + budget.time_limit - perf_counter()
+
+    limits = Limits(budget.gap_tol, budget.max_iter or inf, should_stop, seconds)
+    run = run_kcenter(problem, limits, random_state, record)
+    method = f"GSEMO and tabu search for covers, {run.iterations:,} iterations; lower bound by {run.proof}"
+    return _Found(run.centers, run.bound, run.iterations, history, method)
 
 
 def _recorder(callbacks: Callbacks) -> tuple[list[HistoryRow], Callable[[int, float, float, int], None]]:

@@ -12,7 +12,7 @@ from numpy.testing import assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
 from certiclust import KTMM, CertificateError
-from certiclust.bounds.colouring import apart_points, decide, farthest_first
+from certiclust.bounds.colouring import apart_points, decide
 from certiclust.bounds.colouring_kernels import colour_exactly, greedy_clique
 from certiclust.certificates.colouring import tried_colours
 from certiclust.evolution.kernels.recolour import uncolour
@@ -22,6 +22,7 @@ from certiclust.problems import KTMMProblem
 from certiclust.solver.ktmm_pairs import odd_cycle
 from certiclust.solver.ktmm_run import split
 from certiclust.space import Metric, build_space
+from certiclust.space.farthest import farthest_first
 from tests import naive
 
 
@@ -266,7 +267,7 @@ def test_greedy_clique_is_a_clique_that_nothing_can_join():
 def test_farthest_first_and_apart_points():
     X = np.random.default_rng(4).random((40, 2))
     space, D = space_of(X), distances(X)
-    chosen, gaps = farthest_first(space, 6, 3)
+    chosen, gaps, _ = farthest_first(space, 6, 3)
     for t in range(1, 6):
         assert gaps[t] == D[chosen[:t]].min(axis=0).max() == D[chosen[:t], chosen[t]].min()
     h, points = apart_points(space.matrix, 5, [chosen], 100)
