@@ -35,10 +35,11 @@ class KCenter(CertifiedClusterer):
         ``"gsemo"`` is Algorithm 1 of the paper and nothing else; ``"auto"`` is the loop of evolution, bound and
         reduction: a tabu search for covers below the best radius, a packing bound, and a branch tree.
     max_iter : int, "theorem" or None, default=None
-        Iterations of GSEMO, counted as in the paper, for ``"auto"`` with the steps of the tabu search. ``"theorem"`` is
-        the ceiling of the expected iteration bound (an expectation: its condition is still checked). None:
-        ``"gsemo"`` stops when its condition, f1 >= 0 at size k, holds, ``"auto"`` when the gap is closed or its work,
-        which is counted and not timed, is done.
+        Iterations of GSEMO, counted as in the paper, for ``"auto"`` with the steps of the tabu search that follows.
+        ``"theorem"`` is the ceiling of the expected iteration bound (an expectation: its condition is still checked).
+        None: ``"gsemo"`` stops when its condition, f1 >= 0 at size k, holds; ``"auto"`` starts from farthest-first
+        points instead, for which it holds, and ends when the gap is closed or its work, which is counted and not
+        timed, is done.
     time_limit : float or None, default=None
         Seconds after which the best solution so far is returned, with a warning.
     gap_tol : float, default=0.0
@@ -139,11 +140,11 @@ class KCenter(CertifiedClusterer):
         -------
         KCenter
             A fitted clone of this estimator whose ``n_clusters`` is the answer and whose ``cost_`` is at most `radius`
-            (it is not made as small as possible). Besides the attributes of `fit` it has ``n_clusters_lower_bound_``, a number
-            below which the radius is impossible (equal to ``n_clusters`` unless a limit ended the proof, which is
-            warned about), and ``min_clusters_certificate_``: the certificate for one cluster fewer, whose ``lower_bound`` is
-            above `radius`; None for a single cluster or without proof. The parameters `n_clusters` and `algorithm` of
-            this estimator play no part.
+            (it is not made as small as possible). Besides the attributes of `fit` it has
+            ``n_clusters_lower_bound_``, a number below which the radius is impossible (equal to ``n_clusters`` unless a
+            limit ended the proof, which is warned about), and ``min_clusters_certificate_``: the certificate for one
+            cluster fewer, whose ``lower_bound`` is above `radius`; None for a single cluster or without proof. The
+            parameters `n_clusters` and `algorithm` of this estimator play no part.
 
         Examples
         --------

@@ -40,8 +40,9 @@ class KTMM(CertifiedClusterer):
         all partitions and the proof.
     max_iter : int, "theorem" or None, default=None
         Iterations of GSEMO, counted as in the paper. ``"theorem"`` is the ceiling of the expected iteration bound (an
-        expectation: its condition is still checked). None stops when its condition, f1 >= 0 at size k, holds; where
-        ``"auto"`` computes distances on the fly it starts from farthest-first points instead, for which that holds.
+        expectation: its condition is still checked). None: ``"gsemo"`` stops when its condition, f1 >= 0 at size k,
+        holds; ``"auto"`` starts from farthest-first points instead, for which it holds, and ends when the gap is
+        closed or its work, counted in distances, is done.
     time_limit : float or None, default=None
         Seconds after which the best solution so far is returned, with a warning.
     gap_tol : float, default=0.0
@@ -74,7 +75,7 @@ class KTMM(CertifiedClusterer):
     cost_, inertia_ : float
         The largest diameter of a cluster of `labels_`.
     n_iter_ : int
-        GSEMO iterations, counted as in the paper.
+        GSEMO iterations, counted as in the paper; for ``"auto"`` without `max_iter` steps of the search.
     certificate_ : Certificate or None
         How far from optimal the answer can be at most, with the evidence.
     history_ : ndarray

@@ -147,9 +147,14 @@ class KCenterStrategy(Strategy):
         return self._failed_reach - self._proved_reach < CLOSE
 
     def evolve(self) -> None:
-        """Run Algorithm 1 once for a moment, then the tabu search: at length first, later against stagnation."""
+        """Run the tabu search: at length first, later against stagnation; before it Algorithm 1, where asked for.
+
+        The farthest-first start meets the theorem's condition at once, so Algorithm 1 runs only where the user gave
+        iterations.
+        """
         if self._rounds == 0:
-            self._gsemo()
+            if self.limits.max_iter < inf:
+                self._gsemo()
             self.search.run(FIRST_SEARCH * self._budget, self._goal, 1)
         elif self.search.work < (LITTLE if self._small else MUCH) * self._bound_work:
             self.search.run(0.05 * self._budget, self._goal, 2)

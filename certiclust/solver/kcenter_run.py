@@ -39,7 +39,7 @@ def run_kcenter(problem: KCenterProblem, limits: Limits, seed: int, record: Reco
     """Run the loop on a k-center problem.
 
     Every start is a farthest-first solution, for which f1 >= 0: the k + 1 points that prove ratio 2 are there from the
-    first moment, and Algorithm 1 may better them.
+    first moment, and Algorithm 1, where iterations are given, may better them.
     """
     strategy = KCenterStrategy(problem, limits, seed)
 
@@ -54,7 +54,8 @@ def _run_of(strategy: KCenterStrategy) -> KCenterRun:
     problem = strategy.problem
     centers = np.asarray(strategy.search.centers, dtype=np.intp)
     bound = _with_cover(problem, strategy.separation, strategy.witness)
-    return KCenterRun(centers, bound, strategy.steps, str(bound.witness.get("cover", {}).get("proof", "separation")))
+    proof = str(bound.witness.get("cover", {}).get("proof", "separation"))
+    return KCenterRun(centers, bound, max(1, strategy.steps), proof)
 
 
 def _with_cover(problem: KCenterProblem, bound: Bound, witness: dict[str, Any]) -> Bound:

@@ -34,7 +34,7 @@ GSEMO_WORK = 5e8
 
 @dataclass(frozen=True)
 class KTMMRun:
-    """A partition into k clusters, the bound with its witness, GSEMO's iterations, and what was done in words."""
+    """A partition into k clusters, the bound with its witness, iterations, and what was done in words."""
 
     labels: Labels
     bound: Bound
@@ -75,7 +75,7 @@ def run_ktmm(
     start = problem.space.assign(np.sort(centers[:k]))[0]
     if len(centers) <= k and problem.diameter(start) == 0:
         method = "farthest-first points, one cluster for each distinct point"
-        return KTMMRun(split(start, k), separation_bound(problem, 0.0, None), 0, method)
+        return KTMMRun(split(start, k), separation_bound(problem, 0.0, None), 1, method)
     starts = [start] if labels is None else [start, labels]
     run = None
     # Farthest-first points meet the theorem's condition at once, so Algorithm 1 runs only where it was asked for.
@@ -96,7 +96,7 @@ def run_ktmm(
         proof = _loop(problem, limits, seed, record, iterations, proof)
     begun = f"GSEMO, {iterations:,} iterations" if iterations else "farthest-first points"
     method = f"{begun}, recolouring, {proof.steps:,} steps, and exact colouring, {proof.nodes:,} nodes"
-    return KTMMRun(split(proof.labels, k), _bound(problem, proof), iterations, method)
+    return KTMMRun(split(proof.labels, k), _bound(problem, proof), iterations or 1 + proof.steps, method)
 
 
 def _algorithm_one(problem: KTMMProblem, limits: Limits, max_iter: int | None, seed: int) -> Run:

@@ -232,7 +232,7 @@ def _cover_loop(
 
     limits = Limits(budget.gap_tol, budget.max_iter or inf, should_stop, seconds)
     run = run_kcenter(problem, limits, random_state, record)
-    method = f"GSEMO and tabu search for covers, {run.iterations:,} iterations; lower bound by {run.proof}"
+    method = f"farthest-first starts, tabu search for covers, {run.iterations:,} iterations; lower bound by {run.proof}"
     return _Found(run.centers, run.bound, run.iterations, history, method)
 
 
