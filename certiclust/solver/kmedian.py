@@ -24,11 +24,11 @@ from certiclust.space import Space
 from certiclust.space.lists import Floats, Ints, Lists, build_lists, restrict
 
 #: Factor on the budget while a search for many centres still improves.
-MAX_EXTENSION = 12.0
+MAX_EXTENSION = 20.0
 #: Passes over the matrix per centre that new starts may take before the first bound, for few centres.
 STARTS = 4.0
 #: Restarts of the search without success after which it does not go on alone.
-IDLE_ROUNDS = 8
+IDLE_ROUNDS = 12
 #: Nodes of the tree between two rounds of search.
 BATCH = 10
 #: Share of the gap that another ascent at the root must have closed for one more to be tried.
@@ -79,8 +79,9 @@ def granularity_of(cost: Floats) -> float:
 
 
 def default_budget(size: int) -> float:
-    """Return the work after which an unproved run ends: in proportion to the matrix, seconds if it is small."""
-    return max(120.0 * size, 1.2e9 * min(1.0, (1e6 / max(size, 1)) ** 4))
+    """Return the work after which an unproved run ends: passes over the matrix, seconds if it is small."""
+    passes = min(200.0, 120.0 * max(1.0, size / 2e6) ** 0.35)
+    return max(passes * size, 1.2e9 * min(1.0, (1e6 / max(size, 1)) ** 4))
 
 
 def single_center(space: Space, weights: Floats, instance: Instance) -> Proof:
