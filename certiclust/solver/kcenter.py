@@ -30,7 +30,7 @@ FIRST_SEARCH, SMALL, LITTLE, MUCH = 0.3, 1500, 0.2, 1.5
 TREE_SHARE, LARGE_TREE_SHARE = 0.35, 0.06
 #: How far the relaxation of the first tree may fall short of k columns, how much farther the next may after a success,
 #: and how near success and failure may come before no tree is tried any more.
-FIRST_REACH, FARTHER, CLOSE = 0.9, 1.08, 0.05
+FIRST_REACH, FARTHER, CLOSE = 0.55, 1.15, 0.05
 #: Relative difference below which two thresholds are one.
 ROUNDING = 1e-11
 
