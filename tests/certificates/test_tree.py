@@ -444,7 +444,7 @@ def test_a_forged_npz_with_a_fitting_name_is_refused_or_true(split):
     X, certificate, path, _npz = split
     arrays = {name: np.asarray(value) for name, value in certificate.witness["tree"].items()}
     forged(path, packed_arrays({**arrays, "u": arrays["u"] * 0.9}))
-    with pytest.raises(CertificateError, match="lower_bound"):
+    with pytest.raises(CertificateError, match=r"lower_bound|drops a candidate"):
         Certificate.load(path).verify(X)
     forged(path, packed_arrays({**arrays, "u": np.array(["x"])}))
     with pytest.raises(CertificateError):
