@@ -205,10 +205,11 @@ def points1000(seeds: list[int]) -> Iterator[Row]:
                 better = float(str(others["radius-clustering / ours"])) >= 1
                 reached = ours.seconds_to(float(str(others["radius-clustering / ours"])) * ours.cost)
                 cheaper = reached <= float(str(others["radius-clustering s"]))
+                whole = ours.seconds <= float(str(others["radius-clustering s"]))  # they prove nothing
                 head: Row = {"instance": kind, "n": 1000, "k": k, "seed": seed}
                 passed = better and cheaper and ours.gap <= 2 and ours.seconds <= 20
                 row: Row = {**head, **ours.row, **others, "CPU s to their radius": round(reached, 2)}
-                yield {**row, "better": better, "cheaper": cheaper, "pass": passed}
+                yield {**row, "better": better, "cheaper": cheaper, "cheaper with proof": whole, "pass": passed}
 
 
 def points3000(seeds: list[int]) -> Iterator[Row]:
