@@ -10,16 +10,13 @@ k centres. Published instances are read from ``CERTICLUST_DATA`` (see instances.
 
 from __future__ import annotations
 
-import argparse
-import csv
 import resource
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
-from pathlib import Path
 from time import perf_counter, process_time
 
 import numpy as np
@@ -33,14 +30,11 @@ from instances import (
     tsplib_pcenter,
     tsplib_points,
 )
-from rich.console import Console
-from rich.table import Table
+from sections import Row, Section, check_names, parser_for, run_sections
 from sklearn.exceptions import ConvergenceWarning
 
 from certiclust import KCenter
 
-Row = dict[str, object]
-RESULTS = Path(__file__).parent / "results"
 KINDS = ("uniform", "clustered")
 #: radius-clustering takes minutes for a bisection beyond so many rows.
 MOST_ROWS = 2000
@@ -249,7 +243,7 @@ def limits(seeds: list[int]) -> Iterator[Row]:
             yield {**head, **ours.row, "pass": ours.wall <= 1.2 * limit + 0.1}
 
 
-SECTIONS: dict[str, Callable[[list[int]], Iterator[Row]]] = {
+SECTIONS: dict[str, Section] = {
     "orlib": orlib,
     "tsplib": tsplib,
     "n1000": points1000,
@@ -259,45 +253,13 @@ SECTIONS: dict[str, Callable[[list[int]], Iterator[Row]]] = {
 }
 
 
-def show(name: str, title: str, rows: list[Row], folder: Path) -> None:
-    """Print a table and save it as CSV."""
-    columns = list(dict.fromkeys(column for row in rows for column in row))
-    columns.sort(key="pass".__eq__)
-    table = Table(title=title)
-    for column in columns:
-        table.add_column(column, justify="right")
-    for row in rows:
-        table.add_row(*(str(row.get(column, "")) for column in columns))
-    Console(width=220).print(table)
-    Console(width=220).print(f"{name}: {sum(bool(row['pass']) for row in rows)} of {len(rows)} rows pass")
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / f"kcenter_{name}.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, fieldnames=columns)
-        writer.writeheader()
-        writer.writerows(rows)
-
-
 def main() -> None:
     """Run the sections asked for."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("sections", nargs="*", metavar="section", help=f"any of {', '.join(SECTIONS)}")
-    parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
-    parser.add_argument("--csv", type=Path, default=RESULTS, help="folder of the CSV files")
+    parser = parser_for(__doc__, SECTIONS)
     asked = parser.parse_args()
-    unknown = set(asked.sections) - set(SECTIONS)
-    if unknown:
-        parser.error(f"unknown section: {', '.join(sorted(unknown))}")
+    check_names(parser, asked.sections, SECTIONS)
     compile_everything()
-    for name in asked.sections or SECTIONS:
-        section = SECTIONS[name]
-        rows: list[Row] = []
-        for row in section(asked.seeds):
-            rows.append(row)
-            print(*(f"{key}={value}" for key, value in row.items()), file=sys.stderr, flush=True)
-        if rows:
-            show(name, str(section.__doc__), rows, asked.csv)
-        else:
-            print(f"{name}: skipped: no data")
+    run_sections("kcenter", SECTIONS, asked.sections or list(SECTIONS), asked.seeds, asked.csv)
 
 
 if __name__ == "__main__":

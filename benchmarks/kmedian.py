@@ -9,8 +9,6 @@ CPU time. Published instances are read from ``CERTICLUST_DATA`` (see instances.p
 
 from __future__ import annotations
 
-import argparse
-import csv
 import resource
 import sys
 import warnings
@@ -36,15 +34,12 @@ from instances import (
     tsplib_matrix,
     tsplib_pmedian,
 )
-from rich.console import Console
-from rich.table import Table
+from sections import Row, Section, check_names, parser_for, run_sections
 from sklearn import config_context
 from sklearn.exceptions import ConvergenceWarning
 
 from certiclust import KMedian
 
-Row = dict[str, object]
-RESULTS = Path(__file__).parent / "results"
 KINDS = ("uniform", "clustered")
 TSPLIB = ("rl1304", "fl1400", "pcb3038")
 
@@ -316,7 +311,7 @@ def limits(seeds: list[int]) -> Iterator[Row]:
             }
 
 
-SECTIONS: dict[str, Callable[[list[int]], Iterator[Row]]] = {
+SECTIONS: dict[str, Section] = {
     "orlib": orlib,
     "tsplib": tsplib,
     "tsplib500": tsplib500,
@@ -326,31 +321,6 @@ SECTIONS: dict[str, Callable[[list[int]], Iterator[Row]]] = {
     "large": large,
     "limits": limits,
 }
-
-
-def show(name: str, title: str, rows: list[Row], folder: Path) -> None:
-    """Print a table and save it as CSV."""
-    columns = list(dict.fromkeys(column for row in rows for column in row))
-    columns.sort(key="pass".__eq__)
-    table = Table(title=title)
-    for column in columns:
-        table.add_column(column, justify="right")
-    for row in rows:
-        table.add_row(*(text(row.get(column, "")) for column in columns))
-    Console(width=200).print(table)
-    Console(width=200).print(f"{name}: {sum(bool(row['pass']) for row in rows)} of {len(rows)} rows pass")
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / f"kmedian_{name}.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, fieldnames=columns)
-        writer.writeheader()
-        writer.writerows(rows)
-
-
-def text(value: object) -> str:
-    """Return a table cell."""
-    if isinstance(value, bool | np.bool_):
-        return "[green]yes[/]" if value else "[red]NO[/]"
-    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def curves(points: FloatArray | None, matrix: FloatArray, k: int, seed: int) -> tuple[FloatArray, FloatArray]:
@@ -400,26 +370,13 @@ def figure(folder: Path, seed: int) -> None:
 
 def main() -> None:
     """Run the sections asked for."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("sections", nargs="*", metavar="section", help=f"any of {', '.join(SECTIONS)}")
-    parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
-    parser.add_argument("--csv", type=Path, default=RESULTS, help="folder of the CSV files and of the figure")
-    parser.add_argument("--figure", action="store_true", help="draw cost against CPU time")
+    parser = parser_for(__doc__, SECTIONS)
+    parser.add_argument("--figure", action="store_true", help="draw cost against CPU time, into the same folder")
     asked = parser.parse_args()
-    unknown = set(asked.sections) - set(SECTIONS)
-    if unknown:
-        parser.error(f"unknown section: {', '.join(sorted(unknown))}")
+    check_names(parser, asked.sections, SECTIONS)
     compile_everything()
-    for name in asked.sections or ([] if asked.figure else list(SECTIONS)):
-        section = SECTIONS[name]
-        rows: list[Row] = []
-        for row in section(asked.seeds):
-            rows.append(row)
-            print(*(f"{key}={value}" for key, value in row.items()), file=sys.stderr, flush=True)
-        if rows:
-            show(name, str(section.__doc__), rows, asked.csv)
-        else:
-            print(f"{name}: skipped: no data")
+    names = asked.sections or ([] if asked.figure else list(SECTIONS))
+    run_sections("kmedian", SECTIONS, names, asked.seeds, asked.csv)
     if asked.figure:
         figure(asked.csv, asked.seeds[0])
 

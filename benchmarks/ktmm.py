@@ -9,7 +9,6 @@ from ``CERTICLUST_DATA`` (see instances.py).
 
 from __future__ import annotations
 
-import argparse
 import csv
 import gzip
 import resource
@@ -19,17 +18,14 @@ from time import process_time
 
 import numpy as np
 from instances import FloatArray, data_folder, synthetic
-from rich.console import Console
-from rich.table import Table
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import cdist, pdist
+from sections import Row, check_names, parser_for, run_sections
 from sklearn import config_context
 from sklearn.datasets import load_iris, load_wine
 
 from certiclust import KTMM
 
-Row = dict[str, object]
-RESULTS = Path(__file__).parent / "results"
 KINDS = ("uniform", "clustered")
 STARTS = 300
 
@@ -141,27 +137,12 @@ SECTIONS = {"optima": optima, "points": points, "large": large}
 
 
 def main() -> None:
-    """Run the sections, print their tables, and write them as CSV."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("sections", nargs="*", choices=[*SECTIONS, []], default=list(SECTIONS))
-    parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
-    parser.add_argument("--csv", type=Path, default=RESULTS)
-    options = parser.parse_args()
+    """Run the sections asked for."""
+    parser = parser_for(__doc__, SECTIONS)
+    asked = parser.parse_args()
+    check_names(parser, asked.sections, SECTIONS)
     compile_everything()
-    for name in options.sections or SECTIONS:
-        rows = list(SECTIONS[name](options.seeds))
-        if not rows:
-            print(f"{name}: skipped: no data")
-            continue
-        table = Table(*rows[0], title=f"{name}: {SECTIONS[name].__doc__}")
-        for row in rows:
-            table.add_row(*map(str, row.values()))
-        Console(width=200).print(table)
-        options.csv.mkdir(parents=True, exist_ok=True)
-        with (options.csv / f"ktmm_{name}.csv").open("w", newline="") as file:
-            writer = csv.DictWriter(file, list(rows[0]))
-            writer.writeheader()
-            writer.writerows(rows)
+    run_sections("ktmm", SECTIONS, asked.sections or list(SECTIONS), asked.seeds, asked.csv)
 
 
 if __name__ == "__main__":
