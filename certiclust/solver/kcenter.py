@@ -147,9 +147,14 @@ class KCenterStrategy(Strategy):
         return self._failed_reach - self._proved_reach < CLOSE
 
     def evolve(self) -> None:
-        """Run Algorithm 1 once for a moment, then the tabu search: at length first, later against stagnation."""
-        if self._rounds == 0:
+        """Run the tabu search: at length first, later against stagnation; before that Algorithm 1 for a moment.
+
+        Farthest-first starts have f1 >= 0 already, so Algorithm 1 waits for the first bound: it often ends the run, and
+        then its kernels need not even be compiled.
+        """
+        if self._rounds == 1:
             self._gsemo()
+        if self._rounds == 0:
             self.search.run(FIRST_SEARCH * self._budget, self._goal, 1)
         elif self.search.work < (LITTLE if self._small else MUCH) * self._bound_work:
             self.search.run(0.05 * self._budget, self._goal, 2)
@@ -185,9 +190,10 @@ class KCenterStrategy(Strategy):
         if problem.space.n * (problem.k + 2) > GSEMO_TABLES:
             return
         engine = MaxEngine(problem, self._seed)
-        blocks = Blocks(last=int(min(self.limits.max_iter, 2**60)), until_certified=True, target=0.0)
+        left = self.limits.max_iter - self.search.steps
+        blocks = Blocks(last=int(min(left, 2**60)), until_certified=True, target=0.0)
         for _ in range(GSEMO_BLOCKS):
-            if engine.certified or engine.settled or engine.iteration >= self.limits.max_iter:
+            if engine.certified or engine.settled or engine.iteration >= left:
                 break
             if self.limits.should_stop():
                 break

@@ -193,8 +193,7 @@ def _cover_loop(
 
     limits = Limits(budget.gap_tol, budget.max_iter or inf, should_stop, seconds)
     run = run_kcenter(problem, limits, random_state, _recorder(history, callbacks))
-    method = f"GSEMO and tabu search for covers, {run.iterations:,} iterations; lower bound by {run.proof}"
-    return _Found(run.centers, run.bound, run.iterations, history, method)
+    return _Found(run.centers, run.bound, run.iterations, history, run.method)
 
 
 def _recorder(history: list[HistoryRow], callbacks: Callbacks) -> Callable[[int, float, float, int], None]:
