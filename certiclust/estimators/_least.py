@@ -69,5 +69,4 @@ def fit_least(estimator: KCenter, X: Any, radius: float, sample_weight: Any) -> 
 def _result(space: Space, k: int, run: KCenterRun, seconds: float, stopped: tuple[bool, bool]) -> Result:
     cost = KCenterProblem(space, k).cost(run.centers)
     history = np.array([(seconds, run.iterations, cost, min(cost, run.bound.value), space.m)], dtype=HISTORY)
-    method = f"farthest-first starts, tabu search for covers, {run.iterations:,} iterations; lower bound by {run.proof}"
-    return Result(run.centers, None, cost, run.bound, run.iterations, history, method, True, *stopped)
+    return Result(run.centers, None, cost, run.bound, run.iterations, history, run.method, True, *stopped)

@@ -190,9 +190,10 @@ class KCenterStrategy(Strategy):
         if problem.space.n * (problem.k + 2) > GSEMO_TABLES:
             return
         engine = MaxEngine(problem, self._seed)
-        blocks = Blocks(last=int(min(self.limits.max_iter, 2**60)), until_certified=True, target=0.0)
+        left = self.limits.max_iter - self.search.steps
+        blocks = Blocks(last=int(min(left, 2**60)), until_certified=True, target=0.0)
         for _ in range(GSEMO_BLOCKS):
-            if engine.certified or engine.settled or engine.iteration >= self.limits.max_iter:
+            if engine.certified or engine.settled or engine.iteration >= left:
                 break
             if self.limits.should_stop():
                 break

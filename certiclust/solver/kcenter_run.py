@@ -27,12 +27,12 @@ Record = Callable[[int, float, float, int], None]
 
 @dataclass(frozen=True)
 class KCenterRun:
-    """Centres, ascending, the bound with its witness, how much was done, and by what the bound is proved."""
+    """Centres, ascending, the bound with its witness, how much was done, and in words how."""
 
     centers: NDArray[np.intp]
     bound: Bound
     iterations: int
-    proof: str
+    method: str
 
 
 def run_kcenter(problem: KCenterProblem, limits: Limits, seed: int, record: Record) -> KCenterRun:
@@ -54,8 +54,10 @@ def _run_of(strategy: KCenterStrategy) -> KCenterRun:
     problem = strategy.problem
     centers = np.asarray(strategy.search.centers, dtype=np.intp)
     bound = _with_cover(problem, strategy.separation, strategy.witness)
-    proof = str(bound.witness.get("cover", {}).get("proof", "separation"))
-    return KCenterRun(centers, bound, max(1, strategy.steps), proof)
+    proof = bound.witness.get("cover", {}).get("proof", "separation")
+    how = "GSEMO and tabu search" if strategy.iterations else "farthest-first starts and tabu search"
+    method = f"{how} for covers, {strategy.steps:,} iterations; lower bound by {proof}"
+    return KCenterRun(centers, bound, max(1, strategy.steps), method)
 
 
 def _with_cover(problem: KCenterProblem, bound: Bound, witness: dict[str, Any]) -> Bound:

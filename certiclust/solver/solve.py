@@ -232,8 +232,7 @@ def _cover_loop(
 
     limits = Limits(budget.gap_tol, budget.max_iter or inf, should_stop, seconds)
     run = run_kcenter(problem, limits, random_state, record)
-    method = f"farthest-first starts, tabu search for covers, {run.iterations:,} iterations; lower bound by {run.proof}"
-    return _Found(run.centers, run.bound, run.iterations, history, method)
+    return _Found(run.centers, run.bound, run.iterations, history, run.method)
 
 
 def _recorder(callbacks: Callbacks) -> tuple[list[HistoryRow], Callable[[int, float, float, int], None]]:
