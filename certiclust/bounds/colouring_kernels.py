@@ -9,11 +9,13 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from certiclust.space.compiled import KERNEL
+
 FloatArray = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def disperse(matrix: FloatArray, chosen: Ints, best: Ints, steps: int) -> float:
     """Search for points whose least pairwise distance is large: tabu search from `chosen`, which it changes.
 
@@ -66,7 +68,7 @@ def disperse(matrix: FloatArray, chosen: Ints, best: Ints, steps: int) -> float:
     return value
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def next_vertex(adjacent: NDArray[np.bool_], labels: Ints, blocked: NDArray[np.int32], left: Ints) -> int:
     """Return the uncoloured vertex with the fewest colours left.
 
@@ -96,7 +98,7 @@ def next_vertex(adjacent: NDArray[np.bool_], labels: Ints, blocked: NDArray[np.i
     return best
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def colour_exactly(adjacent: NDArray[np.bool_], k: int, clique: int, max_nodes: int, labels: Ints) -> tuple[int, int]:
     """Decide whether a graph has a colouring with k colours; the first `clique` vertices are pairwise adjacent.
 
@@ -163,7 +165,7 @@ def colour_exactly(adjacent: NDArray[np.bool_], k: int, clique: int, max_nodes: 
         fresh = True
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def greedy_clique(adjacent: NDArray[np.bool_], starts: Ints, clique: Ints) -> int:
     """Write a large clique and return its size: from each of `starts`, add what has most neighbours among those left.
 

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
+from certiclust.space.compiled import INNER, KERNEL
+
 BIG = 1e300
-#: Options of a kernel that only kernels call: without wrappers it compiles faster.
-INNER = {"cache": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
 class Dual(NamedTuple):
@@ -152,7 +152,7 @@ def _subgradient(lists: Any, u: Any, chosen: Any, g: Any) -> None:
                     g[lists.col_idx[t]] -= 1.0
 
 
-@njit(cache=True, no_cfunc_wrapper=True)
+@njit(**KERNEL)
 def ascend_block(lists: Any, dual: Dual, k: int, patience: int, iterations: int, work: int) -> None:
     """At most ``iterations`` deflected subgradient steps, or about ``work`` list entries."""
     u, direction, best_u, s = dual.u, dual.direction, dual.best_u, dual.scalars
@@ -211,7 +211,7 @@ def ascend_block(lists: Any, dual: Dual, k: int, patience: int, iterations: int,
             u[i] = min(max(u[i] + step * direction[i], 0.0), radius[i])
 
 
-@njit(cache=True, no_cfunc_wrapper=True)
+@njit(**KERNEL)
 def evaluate(lists: Any, u: Any, fixed: Any, k: int, rho: Any, chosen: Any) -> Any:
     """L(u) with the figures the margin and the reduction need.
 

@@ -6,6 +6,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from certiclust.space.compiled import KERNEL
+
 Offsets = NDArray[np.int64]
 Indices = NDArray[np.int32]
 Flags = NDArray[np.bool_]
@@ -14,7 +16,7 @@ Words = NDArray[np.uint64]
 _ONE = np.uint64(1)
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def bit_sets(start: Offsets, member: Indices, universe: int) -> Words:
     """Return each list of members as a row of bits."""
     words = np.zeros((start.size - 1, (universe >> 6) + 1), np.uint64)
@@ -24,7 +26,7 @@ def bit_sets(start: Offsets, member: Indices, universe: int) -> Words:
     return words
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def mark_maximal(start: Offsets, member: Indices, universe: int, order: Offsets, keep: Flags) -> None:
     """Set `keep` for the sets that no kept set contains, looked at in `order` (largest first; of equal ones the first).
 
@@ -64,7 +66,7 @@ def mark_maximal(start: Offsets, member: Indices, universe: int, order: Offsets,
             used += 1
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def mark_minimal(start: Offsets, member: Indices, universe: int, order: Offsets, keep: Flags) -> None:
     """Set `keep` for the sets that contain no kept set, looked at in `order` (smallest first; of equal ones the first).
 

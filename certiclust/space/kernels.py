@@ -12,6 +12,8 @@ from numba import njit
 from numba.extending import overload
 from numpy.typing import NDArray
 
+from certiclust.space.compiled import KERNEL
+
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
@@ -124,19 +126,19 @@ def _computed_distance(rows: PointRows, j: int, i: int) -> float:
     return 0.5 * total if rows.code == 5 else total
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def read_row(rows: Rows, j: int, out: FloatArray) -> FloatArray:
     """Let Python call the compiled `row`."""
     return row(rows, j, out)
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def read_distance(rows: Rows, j: int, i: int) -> float:
     """Let Python call the compiled `distance`."""
     return distance(rows, j, i)
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def triangle_defect(matrix: FloatArray, slack: float, start: int, stop: int) -> bool:
     """Return whether some d_ij, `i` in a range, exceeds (1 + slack)(d_il + d_lj) in a square symmetric `matrix`."""
     n = matrix.shape[0]
@@ -151,7 +153,7 @@ def triangle_defect(matrix: FloatArray, slack: float, start: int, stop: int) -> 
     return False
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def quadrangle_defect(matrix: FloatArray, slack: float, start: int, stop: int) -> bool:
     """Return whether some d_ij, `i` in a range, exceeds (1 + slack)(d_ij' + d_i'j' + d_i'j): clients x sites."""
     n, m = matrix.shape

@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from certiclust.space.compiled import KERNEL
+
 #: Rows are sorted by insertion up to this length, and merged from there.
 RUN = 12
 
 
-@njit(cache=True, no_cfunc_wrapper=True)
+@njit(**KERNEL)
 def columns_from_matrix(cost: Any, radius: Any) -> Any:
     """Candidate-major lists of the pairs with ``cost[j, i] < radius[i]``."""
     m, n = cost.shape
@@ -35,7 +37,7 @@ def columns_from_matrix(cost: Any, radius: Any) -> Any:
     return ptr, idx, val
 
 
-@njit(cache=True, no_cfunc_wrapper=True)
+@njit(**KERNEL)
 def transpose(ptr: Any, idx: Any, val: Any, size: int) -> Any:
     """Transpose compressed lists; entries of a new row come in ascending index."""
     m = ptr.size - 1
@@ -58,7 +60,7 @@ def transpose(ptr: Any, idx: Any, val: Any, size: int) -> Any:
     return out_ptr, out_idx, out_val
 
 
-@njit(cache=True, no_cfunc_wrapper=True)
+@njit(**KERNEL)
 def restrict_rows(ptr: Any, idx: Any, val: Any, keep: Any, new_id: Any) -> Any:
     """Client-major lists over the kept candidates only."""
     n = ptr.size - 1
@@ -79,7 +81,7 @@ def restrict_rows(ptr: Any, idx: Any, val: Any, keep: Any, new_id: Any) -> Any:
     return out_ptr, out_idx, out_val
 
 
-@njit(cache=True, no_cfunc_wrapper=True)
+@njit(**KERNEL)
 def restrict_columns(ptr: Any, idx: Any, val: Any, keep: Any) -> Any:
     """Candidate-major lists of the kept candidates only."""
     m = ptr.size - 1

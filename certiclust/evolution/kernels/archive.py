@@ -13,6 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from certiclust.space.compiled import INNER
 from certiclust.space.kernels import Rows, distance, row, some
 
 FloatArray = NDArray[np.float64]
@@ -81,7 +82,7 @@ def new_tables(n: int, k: int) -> Tables:
     return tables
 
 
-@njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+@njit(**INNER)
 def dominated(archive: Archive, size: int, violations: int, value: float) -> bool:
     """Return whether some member strictly dominates an offspring of this size and f1.
 
@@ -96,7 +97,7 @@ def dominated(archive: Archive, size: int, violations: int, value: float) -> boo
     return False
 
 
-@njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+@njit(**INNER)
 def same_set(archive: Archive, size: int, members: IntArray) -> bool:
     """Return whether P's member of this size is exactly this set."""
     z = archive.slot[size]
@@ -108,7 +109,7 @@ def same_set(archive: Archive, size: int, members: IntArray) -> bool:
     return True
 
 
-@njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+@njit(**INNER)
 def insert(archive: Archive, size: int, violations: int, value: float, members: IntArray) -> int:
     """Put an offspring into P, drop the members it weakly dominates, and return its slot."""
     counters = archive.counters
@@ -136,7 +137,7 @@ def insert(archive: Archive, size: int, violations: int, value: float, members: 
     return new
 
 
-@njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+@njit(**INNER)
 def offspring(archive: Archive, z: int, s: int, removed: IntArray, added: IntArray, out: IntArray) -> int:
     """Write the parent's centres without `removed` and with `added` to `out`, and return how many there are."""
     size = 0
@@ -154,7 +155,7 @@ def offspring(archive: Archive, z: int, s: int, removed: IntArray, added: IntArr
     return size
 
 
-@njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+@njit(**INNER)
 def merge(
     c: int,
     d: FloatArray,
@@ -177,7 +178,7 @@ def merge(
             second[i] = c
 
 
-@njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+@njit(**INNER)
 def fill_tables(
     rows: Rows, tables: Tables, parent: int, slot: int, members: IntArray, removed: IntArray, added: IntArray
 ) -> None:
@@ -211,7 +212,7 @@ def fill_tables(
         merge(c, buffer, lost[:count], near, d1, second, d2)
 
 
-@njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+@njit(**INNER)
 def without(rows: Rows, archive: Archive, tables: Tables, z: int, s: int, removed: IntArray, out: FloatArray) -> None:
     """Write every client's distance to the nearest centre of member `z` that is not `removed`."""
     near, d1, second, d2 = tables.near[z], tables.d1[z], tables.second[z], tables.d2[z]
@@ -238,7 +239,7 @@ def without(rows: Rows, archive: Archive, tables: Tables, z: int, s: int, remove
         inside[r] = 1
 
 
-@njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+@njit(**INNER)
 def ending(counters: IntArray, found: bool, last: int, patience: int) -> int:
     """Return the iteration at which to stop: `last`, or `patience` after the last improvement of a solution `found`."""
     return min(last, counters[IMPROVED] + patience) if found else last

@@ -9,11 +9,12 @@ from numpy.typing import NDArray
 from certiclust.evolution.kernels.archive import Archive
 from certiclust.evolution.kernels.rng import State, below, uniform
 from certiclust.evolution.laws import FlipLaw
+from certiclust.space.compiled import INNER
 
 IntArray = NDArray[np.int64]
 
 
-@njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+@njit(**INNER)
 def relevant_probability(archive: Archive, law: FlipLaw) -> tuple[float, int]:
     """Return the probability that an iteration's offspring can change P, and |P|."""
     total = 0.0
@@ -25,7 +26,7 @@ def relevant_probability(archive: Archive, law: FlipLaw) -> tuple[float, int]:
     return total / count, count
 
 
-@njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+@njit(**INNER)
 def choose_parent(archive: Archive, law: FlipLaw, mean: float, count: int, state: State) -> int:
     """Draw the parent's size: uniform over P, given that the offspring can change P."""
     target = uniform(state) * mean * count
@@ -39,7 +40,7 @@ def choose_parent(archive: Archive, law: FlipLaw, mean: float, count: int, state
     return last
 
 
-@njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+@njit(**INNER)
 def choose_flips(
     archive: Archive, law: FlipLaw, s: int, state: State, removed: IntArray, added: IntArray
 ) -> tuple[int, int]:
@@ -61,7 +62,7 @@ def choose_flips(
     return a, b
 
 
-@njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+@njit(**INNER)
 def _seen(values: IntArray, t: int) -> bool:
     for earlier in range(t):
         if values[earlier] == values[t]:
@@ -69,7 +70,7 @@ def _seen(values: IntArray, t: int) -> bool:
     return False
 
 
-@njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+@njit(**INNER)
 def ranked_parent(archive: Archive, rank: int) -> int:
     """Return the size of the member with this rank, smallest first."""
     s = -1

@@ -9,6 +9,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from certiclust.evolution.kernels.rng import State, below
+from certiclust.space.compiled import KERNEL
 
 Ints = NDArray[np.int64]
 Indices = NDArray[np.int32]
@@ -56,7 +57,7 @@ class Trial(NamedTuple):
     tally: Ints
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def load(lists: Lists, trial: Trial) -> None:
     """Fill the caches for the chosen columns and weights."""
     trial.slot[:] = -1
@@ -79,7 +80,7 @@ def load(lists: Lists, trial: Trial) -> None:
             trial.gain[trial.owner[a]] += trial.weight[a]
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def expose(lists: Lists, trial: Trial, a: int) -> None:
     """Enter row a among the uncovered ones."""
     trial.place[a] = trial.tally[0]
@@ -91,7 +92,7 @@ def expose(lists: Lists, trial: Trial, a: int) -> None:
     trial.tally[3] += lists.row[a + 1] - lists.row[a]
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def insert(lists: Lists, trial: Trial, j: int) -> None:
     """Cover the rows of column j once more."""
     for e in range(lists.column[j], lists.column[j + 1]):
@@ -115,7 +116,7 @@ def insert(lists: Lists, trial: Trial, j: int) -> None:
     trial.tally[3] += lists.column[j + 1] - lists.column[j]
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def withdraw(lists: Lists, trial: Trial, j: int) -> None:
     """Cover the rows of column j once less."""
     for e in range(lists.column[j], lists.column[j + 1]):
@@ -130,7 +131,7 @@ def withdraw(lists: Lists, trial: Trial, j: int) -> None:
     trial.tally[3] += lists.column[j + 1] - lists.column[j]
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def best_swap(lists: Lists, trial: Trial, state: State, a: int, loss: Ints, waiting: Ints) -> tuple[int, int]:
     """Return the swap (column, slot) that covers row a and leaves the least weight uncovered; ties at random, or -1.
 
@@ -172,7 +173,7 @@ def best_swap(lists: Lists, trial: Trial, state: State, a: int, loss: Ints, wait
     return entering, leaving
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def advance(lists: Lists, trial: Trial, state: State, work: int, steps: int, tenure: int) -> bool:
     """Swap until every row is covered (True), or `work` list entries are read, or `steps` steps are made.
 

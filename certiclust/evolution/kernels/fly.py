@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from certiclust.evolution.kernels.swap_search import BIG, INNER, TOLERANCE, State, _cheapest, _sum_up
+from certiclust.evolution.kernels.swap_search import BIG, TOLERANCE, State, _cheapest, _sum_up
+from certiclust.space.compiled import INNER, KERNEL
 from certiclust.space.kernels import PointRows, distance, row
 from certiclust.space.metrics import KERNEL_CODES
 
@@ -45,7 +46,7 @@ def _nearest_two(rows: PointRows, weights: Any, state: State, i: int) -> None:
     state.c1[i], state.c2[i], state.near[i], state.second[i] = c1, c2, near, second
 
 
-@njit(cache=True, no_cfunc_wrapper=True)
+@njit(**KERNEL)
 def load_range(rows: PointRows, weights: Any, state: State, start: int, stop: int) -> None:
     """Take centres start..stop of ``state.centers`` into the caches, a row each; the last range completes them."""
     n, k = weights.size, state.centers.size
@@ -71,7 +72,7 @@ def load_range(rows: PointRows, weights: Any, state: State, start: int, stop: in
         state.clock[0], state.clock[1], state.clock[2] = 0, 0, 0
 
 
-@njit(cache=True, no_cfunc_wrapper=True)
+@njit(**KERNEL)
 def group(state: State, weights: Any, limit: Any, code: int, ptr: Any, idx: Any, reach: Any) -> None:
     """Clients by nearest centre, and per group the largest d(i, centre) + (limit_i as a length)."""
     n = weights.size
@@ -109,7 +110,7 @@ def _exchange(rows: PointRows, weights: Any, state: State, out: int, new: int) -
     _sum_up(state)
 
 
-@njit(cache=True, no_cfunc_wrapper=True)
+@njit(**KERNEL)
 def swap_fly(rows: PointRows, sites: PointRows, weights: Any, state: State, order: Any, budget: int) -> bool:
     """Eager swaps from coordinates, about ``budget`` distances per call; True if locally optimal."""
     k = state.centers.size
@@ -159,7 +160,7 @@ def swap_fly(rows: PointRows, sites: PointRows, weights: Any, state: State, orde
     return bool(clock[2] >= order.size)
 
 
-@njit(cache=True, no_cfunc_wrapper=True)
+@njit(**KERNEL)
 def near_pairs(
     rows: PointRows,
     sites: PointRows,
@@ -195,7 +196,7 @@ def near_pairs(
             ptr[j + 1] = count
 
 
-@njit(cache=True, no_cfunc_wrapper=True)
+@njit(**KERNEL)
 def fill_row(rows: PointRows, j: int, out: Any) -> None:
     """Write the distances of all clients to candidate ``j``."""
     row(rows, j, out)

@@ -30,6 +30,7 @@ from certiclust.evolution.kernels.choice import choose_flips, choose_parent, ran
 from certiclust.evolution.kernels.rng import State, skipped
 from certiclust.evolution.laws import FlipLaw
 from certiclust.evolution.stopping import NEVER
+from certiclust.space.compiled import INNER, KERNEL, PART
 from certiclust.space.kernels import Rows, distance, row
 
 FloatArray = NDArray[np.float64]
@@ -63,7 +64,7 @@ class Maxima(NamedTuple):
     buffers: FloatArray
 
 
-@njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+@njit(**PART)
 def separation_after(maxima: Maxima, z: int, s: int, removed: IntArray, added: IntArray) -> float:
     """Return the least distance between two centres of the offspring, in O(k) but for rare rescans."""
     archive, tables = maxima.archive, maxima.tables
@@ -102,7 +103,7 @@ def separation_after(maxima: Maxima, z: int, s: int, removed: IntArray, added: I
     return least
 
 
-@njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+@njit(**PART)
 def hopeless(maxima: Maxima, size: int, separation: float, radius: float) -> bool:
     """Return whether an offspring of at least this radius is dominated and sets no record."""
     k = maxima.archive.slot.size - 1
@@ -111,7 +112,7 @@ def hopeless(maxima: Maxima, size: int, separation: float, radius: float) -> boo
     return size > 1 and dominated(maxima.archive, size, 0, separation - radius)
 
 
-@njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+@njit(**PART)
 def radius_at_least(maxima: Maxima, z: int, s: int, removed: IntArray, added: IntArray) -> float:
     """Return a lower bound on the offspring's radius from one or two witness points; exact for one pure removal."""
     bound = 0.0
@@ -133,7 +134,7 @@ def radius_at_least(maxima: Maxima, z: int, s: int, removed: IntArray, added: In
     return bound
 
 
-@njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+@njit(**PART)
 def evaluate(maxima: Maxima, z: int, s: int, removed: IntArray, added: IntArray) -> tuple[float, int]:
     """Return the offspring's radius and the first point at which it is reached."""
     best = maxima.buffers[0]
@@ -150,7 +151,7 @@ def evaluate(maxima: Maxima, z: int, s: int, removed: IntArray, added: IntArray)
     return best[farthest], farthest
 
 
-@njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+@njit(**PART)
 def describe(maxima: Maxima, z: int, s: int, separation: float, radius: float, farthest: int) -> None:
     """Store what later offspring of the member in slot `z` are judged by."""
     members = maxima.archive.members[z]
@@ -170,7 +171,7 @@ def describe(maxima: Maxima, z: int, s: int, separation: float, radius: float, f
             maxima.lossy[z, t] = i
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def diameter_below(rows: Rows, members: IntArray, n: int, limit: float, buffer: FloatArray) -> float:
     """Return the diameter of the partition by nearest centre, or infinity as soon as it is not below `limit`.
 
@@ -201,7 +202,7 @@ def diameter_below(rows: Rows, members: IntArray, n: int, limit: float, buffer: 
     return largest
 
 
-@njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+@njit(**PART)
 def note_records(maxima: Maxima, members: IntArray, separation: float, radius: float, farthest: int) -> None:
     """Remember a size-k offspring if its cost is the least seen, or its h = radius the largest with f1 >= 0."""
     records = maxima.records
@@ -222,7 +223,7 @@ def note_records(maxima: Maxima, members: IntArray, separation: float, radius: f
         maxima.apart[members.size] = farthest
 
 
-@njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+@njit(**INNER)
 def thresholds(archive: Archive, bars: FloatArray) -> None:
     """Write, for every size, the f1 below which an offspring of that size is dominated."""
     bar = -np.inf
@@ -232,7 +233,7 @@ def thresholds(archive: Archive, bars: FloatArray) -> None:
         bars[s] = bar
 
 
-@njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+@njit(**INNER)
 def rejects_additions(
     rows: Rows,
     d1: FloatArray,
@@ -254,7 +255,7 @@ def rejects_additions(
     return separation - radius < bar and radius >= cost and (cost == -np.inf or radius > separation)
 
 
-@njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+@njit(**PART)
 def step(maxima: Maxima, s: int, removed: IntArray, added: IntArray) -> bool:
     """Offer one offspring of the size-`s` member to P; return whether P changed."""
     archive = maxima.archive
@@ -282,7 +283,7 @@ def step(maxima: Maxima, s: int, removed: IntArray, added: IntArray) -> bool:
     return True
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def advance(
     maxima: Maxima,
     law: FlipLaw,
@@ -339,7 +340,7 @@ def advance(
             break
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def replay(maxima: Maxima, ranks: IntArray, starts: IntArray, flips: IntArray) -> None:
     """Run Algorithm 1 with given choices: the parent's rank by size, and the positions flipped."""
     archive = maxima.archive

@@ -15,6 +15,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from certiclust.evolution.kernels.rng import State, below
+from certiclust.space.compiled import KERNEL
 from certiclust.space.kernels import Rows, distance, row
 
 #: Uncoloured points looked at in one step, at most.
@@ -42,7 +43,7 @@ class Board(NamedTuple):
     buffer: NDArray[np.float64]
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def uncolour(rows: Rows, labels: NDArray[np.int32], order: Ints, starts: Ints, threshold: float) -> int:
     """Uncolour points, those with the most conflicts first, until no class has an edge; return the distances read.
 
@@ -74,7 +75,7 @@ def uncolour(rows: Rows, labels: NDArray[np.int32], order: Ints, starts: Ints, t
     return work
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def enlist(rows: Rows, board: Board, i: int, threshold: float) -> None:
     """Append point i to the uncoloured ones, with its clashes counted."""
     s = board.free[0]
@@ -88,7 +89,7 @@ def enlist(rows: Rows, board: Board, i: int, threshold: float) -> None:
             board.clashes[s, board.labels[j]] += board.weight[j]
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def choose(board: Board, step: int, state: State) -> tuple[int, int]:
     """Return slot and class of the move that uncolours fewest points, ties at random; slot -1 if all are tabu."""
     k = board.clashes.shape[1]
@@ -113,7 +114,7 @@ def choose(board: Board, step: int, state: State) -> tuple[int, int]:
     return slot, colour
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def move(rows: Rows, board: Board, slot: int, colour: int, threshold: float) -> int:
     """Colour the point of a slot and uncolour the members of its class that conflict; return how many those are."""
     i = board.pending[slot]
@@ -144,7 +145,7 @@ def move(rows: Rows, board: Board, slot: int, colour: int, threshold: float) -> 
     return kicked
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def recolour(rows: Rows, board: Board, threshold: float, clock: Ints, steps: int, state: State) -> int:
     """Run up to `steps` steps of the tabu search, until all points are coloured; return the distances read.
 

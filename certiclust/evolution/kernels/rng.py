@@ -6,6 +6,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from certiclust.space.compiled import KERNEL
+
 State = NDArray[np.uint64]
 
 _R24, _R16, _R37 = np.uint64(24), np.uint64(16), np.uint64(37)
@@ -17,7 +19,7 @@ def seeded(seed: int) -> State:
     return np.asarray(np.random.SeedSequence(seed).generate_state(2, np.uint64), dtype=np.uint64)
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def uniform(state: State) -> float:
     """Draw from [0, 1) with 53 bits."""
     a = state[0]
@@ -29,13 +31,13 @@ def uniform(state: State) -> float:
     return (result >> _R11) * (1.0 / 9007199254740992.0)
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def below(state: State, n: int) -> int:
     """Draw uniformly from 0..n-1."""
     return int(uniform(state) * n)
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def skipped(state: State, p: float) -> int:
     """Draw how many failures precede the first success of probability `p`."""
     if p >= 1.0:

@@ -27,6 +27,7 @@ from certiclust.evolution.kernels.choice import choose_flips, choose_parent, ran
 from certiclust.evolution.kernels.rng import State, skipped
 from certiclust.evolution.laws import FlipLaw
 from certiclust.evolution.stopping import NEVER
+from certiclust.space.compiled import INNER, KERNEL, PART
 from certiclust.space.kernels import Rows, row
 
 FloatArray = NDArray[np.float64]
@@ -54,7 +55,7 @@ class Sums(NamedTuple):
     buffers: FloatArray
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def swap_total(
     near: NDArray[np.int32], d1: FloatArray, d2: FloatArray, gone: int, d: FloatArray, w: FloatArray
 ) -> float:
@@ -74,7 +75,7 @@ def swap_total(
     return ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) + ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]))
 
 
-@njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+@njit(**PART)
 def evaluate(sums: Sums, z: int, s: int, removed: IntArray, added: IntArray) -> float:
     """Return the cost of a member without `removed` and with `added`."""
     sums.archive.counters[EVALUATIONS] += 1
@@ -89,10 +90,10 @@ def evaluate(sums: Sums, z: int, s: int, removed: IntArray, added: IntArray) -> 
         d = row(sums.rows, c, sums.buffers[1])
         for i in range(best.size):
             best[i] = min(best[i], d[i])
-    return swap_total(tables.near[z], best, best, -2, best, sums.weights)
+    return swap_total(tables.near[z], best, best, np.int64(-2), best, sums.weights)
 
 
-@njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+@njit(**INNER)
 def count_hits(groups: IntArray, hits: IntArray, centers: IntArray, by: int) -> None:
     """Count centres in or out of the balls that they hit."""
     for c in centers:
@@ -100,7 +101,7 @@ def count_hits(groups: IntArray, hits: IntArray, centers: IntArray, by: int) -> 
             hits[groups[c]] += by
 
 
-@njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+@njit(**INNER)
 def violations_after(groups: IntArray, hits: IntArray, removed: IntArray, added: IntArray) -> int:
     """Return how many critical balls the offspring misses; `hits` are those of its parent, before and after."""
     count_hits(groups, hits, removed, -1)
@@ -113,7 +114,7 @@ def violations_after(groups: IntArray, hits: IntArray, removed: IntArray, added:
     return missed
 
 
-@njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+@njit(**PART)
 def least_change(sums: Sums, z: int, d: FloatArray) -> float:
     """Return the least change of the cost over all swaps of the size-k member for the candidate at distances `d`.
 
@@ -147,7 +148,7 @@ def least_change(sums: Sums, z: int, d: FloatArray) -> float:
     return least + gained
 
 
-@njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+@njit(**PART)
 def rejects_swap(sums: Sums, out: int, new: int) -> bool:
     """Return whether the size-k member strictly dominates itself with centre `out` swapped for `new`.
 
@@ -179,7 +180,7 @@ def rejects_swap(sums: Sums, out: int, new: int) -> bool:
     return swap_total(tables.near[z], tables.d1[z], tables.d2[z], out, d, sums.weights) > cost
 
 
-@njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+@njit(**PART)
 def step(sums: Sums, s: int, removed: IntArray, added: IntArray) -> bool:
     """Offer one offspring of the size-`s` member to P; return whether P changed."""
     archive = sums.archive
@@ -216,7 +217,7 @@ def step(sums: Sums, s: int, removed: IntArray, added: IntArray) -> bool:
     return True
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def advance(
     sums: Sums, law: FlipLaw, state: State, work: int, last: int, patience: int, target: float, certified: bool
 ) -> None:
@@ -259,7 +260,7 @@ def advance(
                 break
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def replay(sums: Sums, ranks: IntArray, starts: IntArray, flips: IntArray) -> None:
     """Run Algorithm 1 with given choices: the parent's rank by size, and the positions flipped."""
     archive = sums.archive

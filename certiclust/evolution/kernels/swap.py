@@ -11,6 +11,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from certiclust.space.compiled import INNER, KERNEL
 from certiclust.space.kernels import Rows, row
 
 FloatArray = NDArray[np.float64]
@@ -27,7 +28,7 @@ class Solution(NamedTuple):
     d2: FloatArray
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def refresh(rows: Rows, solution: Solution, buffer: FloatArray) -> None:
     """Compute all nearest and second-nearest centres anew."""
     near, d1, second, d2 = solution.near, solution.d1, solution.second, solution.d2
@@ -47,7 +48,7 @@ def refresh(rows: Rows, solution: Solution, buffer: FloatArray) -> None:
                 second[i] = t
 
 
-@njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+@njit(**INNER)
 def removal_losses(weights: FloatArray, solution: Solution, losses: FloatArray) -> float:
     """Write what the cost rises by when a centre goes, and return the cost of having only second-nearest centres.
 
@@ -65,7 +66,7 @@ def removal_losses(weights: FloatArray, solution: Solution, losses: FloatArray) 
     return scale
 
 
-@njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+@njit(**INNER)
 def swap_deltas(d: FloatArray, weights: FloatArray, solution: Solution, losses: FloatArray, deltas: FloatArray) -> None:
     """Write the change of the cost for swapping each centre for the candidate at distances `d`: one pass, O(n + k)."""
     near, d1, d2 = solution.near, solution.d1, solution.d2
@@ -83,7 +84,7 @@ def swap_deltas(d: FloatArray, weights: FloatArray, solution: Solution, losses: 
         deltas[t] += losses[t] + gained
 
 
-@njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+@njit(**INNER)
 def missed_balls(hits: IntArray, lost: int, won: int) -> int:
     """Return by how many the missed balls grow when a centre of ball `lost` is swapped for one of ball `won`."""
     if lost == won:
@@ -91,7 +92,7 @@ def missed_balls(hits: IntArray, lost: int, won: int) -> int:
     return int(lost >= 0 and hits[lost] == 1) - int(won >= 0 and hits[won] == 0)
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def polish_sum(
     rows: Rows, weights: FloatArray, groups: IntArray, solution: Solution, position: IntArray, steps: int, slack: float
 ) -> None:
@@ -136,7 +137,7 @@ def polish_sum(
         position[1] = 0
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def best_swap(
     rows: Rows, weights: FloatArray, m: int, solution: Solution, start: int, stop: int
 ) -> tuple[float, float]:
@@ -156,7 +157,7 @@ def best_swap(
     return least, scale
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def polish_radius(rows: Rows, solution: Solution, position: IntArray, steps: int) -> None:
     """Apply swaps that shrink the radius, for at most `steps` candidates.
 

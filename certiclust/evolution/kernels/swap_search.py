@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
+from certiclust.space.compiled import INNER, KERNEL
+
 BIG = 1e300
 #: A swap must gain more than this share of the cost: rounding noise must never make the search cycle.
 TOLERANCE = 1e-12
-#: Options of a kernel that only kernels call: without wrappers it compiles faster.
-INNER = {"cache": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
 class State(NamedTuple):
@@ -87,7 +87,7 @@ def _sum_up(state: State) -> None:
     state.total[0] = total
 
 
-@njit(cache=True, no_cfunc_wrapper=True)
+@njit(**KERNEL)
 def reset(cost: Any, state: State) -> None:
     """Fill all caches for ``state.centers``; every candidate counts as never evaluated."""
     n = cost.shape[1]
@@ -107,7 +107,7 @@ def reset(cost: Any, state: State) -> None:
     state.clock[3] += n * state.centers.size
 
 
-@njit(cache=True, no_cfunc_wrapper=True)
+@njit(**KERNEL)
 def exchange(cost: Any, state: State, out: int, new: int) -> None:
     """Replace the centre in slot ``out`` by candidate ``new`` and repair the caches."""
     c1, c2, near, second = state.c1, state.c2, state.near, state.second
@@ -182,7 +182,7 @@ def _unchanged(state: State, j: int, home: int, cheapest: float) -> bool:
     return bool(state.gain[j] <= cheapest + TOLERANCE * state.total[0])
 
 
-@njit(cache=True, no_cfunc_wrapper=True)
+@njit(**KERNEL)
 def swap_dense(cost: Any, state: State, order: Any, budget: int) -> bool:
     """Eager swaps over full cost rows (FasterPAM's pass), at most ``budget`` evaluations; True if locally optimal.
 
@@ -218,7 +218,7 @@ def swap_dense(cost: Any, state: State, order: Any, budget: int) -> bool:
     return bool(clock[2] >= order.size)
 
 
-@njit(cache=True, no_cfunc_wrapper=True)
+@njit(**KERNEL)
 def swap_sparse(cost: Any, lists: Any, state: State, order: Any, home: Any, budget: int) -> bool:
     """Eager swaps over neighbour lists, skipping candidates whose surroundings did not change.
 
@@ -276,7 +276,7 @@ def swap_sparse(cost: Any, lists: Any, state: State, order: Any, home: Any, budg
     return bool(clock[2] >= order.size)
 
 
-@njit(cache=True, no_cfunc_wrapper=True)
+@njit(**KERNEL)
 def greedy_removal(cost: Any, union: Any, k: int) -> Any:
     """Shrink ``union`` to k candidates, each time dropping the one whose loss is smallest."""
     size = union.size
