@@ -25,7 +25,8 @@ import numpy as np
 import certiclust
 name, algorithm = sys.argv[1:3]
 X = np.random.default_rng(0).normal(size=(3000, 2))
-estimator = getattr(certiclust, name)(50, algorithm=algorithm, max_iter=10**12, random_state=0, verbose=1)
+endless = 10**12 if algorithm == "gsemo" else None
+estimator = getattr(certiclust, name)(50, algorithm=algorithm, max_iter=endless, random_state=0, verbose=1)
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     estimator.fit(X)
@@ -49,7 +50,10 @@ def python(code, *arguments):
     return done.stdout
 
 
-@pytest.mark.parametrize(("name", "algorithm"), [("KMedian", "auto"), ("FairKMedian", "gsemo"), ("KCenter", "gsemo")])
+@pytest.mark.parametrize(
+    ("name", "algorithm"),
+    [("KMedian", "auto"), ("KCenter", "auto"), ("KTMM", "auto"), ("FairKMedian", "gsemo"), ("KCenter", "gsemo")],
+)
 def test_ctrl_c_returns_the_best_solution_with_its_certificate(name, algorithm):
     command = [sys.executable, "-c", LONG_FIT, name, algorithm]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:

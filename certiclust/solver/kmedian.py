@@ -80,7 +80,7 @@ def granularity_of(cost: Floats) -> float:
 
 def default_budget(size: int) -> float:
     """Return the work after which an unproved run ends: passes over the matrix, seconds if it is small."""
-    passes: float = min(200.0, 120.0 * max(1.0, size / 2e6) ** 0.35)
+    passes: float = min(120.0 * max(1.0, size / 2e6) ** 0.35, max(120.0, 4e9 / max(size, 1)), 200.0)
     return max(passes * size, 1.2e9 * min(1.0, (1e6 / max(size, 1)) ** 4))
 
 
