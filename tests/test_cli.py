@@ -13,7 +13,7 @@ from certiclust import Certificate, __version__
 from certiclust.cli import app
 from certiclust.demo import run_demo
 
-FIVE = ["k-tMM", "k-center", "k-median", "k-means", "fair k-median"]
+FIVE = ["k-means", "fair k-median", "k-tMM", "k-center", "k-median"]
 COLUMNS = ["problem", "data", "k", "cost", "certified ratio", "iterations", "iterations/s", "seconds"]
 
 
