@@ -115,7 +115,7 @@ class Certificate:
         lines.append(self._guarantee_line())
         bound = ""
         if "iterations" in self.theory:
-            bound = f"; the theorem expects at most {_count(self.theory['iterations'])} iterations"
+            bound = f"; the theorem expects GSEMO to need at most {_count(self.theory['iterations'])} iterations"
         lines.append(f"found by {self.method}{bound}.")
         return "\n".join(lines)
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from certiclust.bounds import Bound, rounding_margin, separation_bound
-from certiclust.evolution import Certified, Criterion, GapClosed, MaxIterations, Progress, Run, Target, gsemo
+from certiclust.evolution import Criterion, GapClosed, Progress, Run, Target, gsemo
 from certiclust.evolution.recolouring import Labels
 from certiclust.problems import KTMMProblem
 from certiclust.solver.ktmm import KTMMStrategy, Limits, Proof
@@ -28,8 +28,6 @@ Record = Callable[[int, float, float, int], None]
 MAX_CORE = 5000
 #: Points up to which two clusters are solved exactly, by n^2 / 2 distances.
 MAX_PAIRS = 20_000
-#: Distances that Algorithm 1 may cost before the loop goes on without its guarantee.
-GSEMO_WORK = 5e8
 
 
 @dataclass(frozen=True)
@@ -99,11 +97,9 @@ def run_ktmm(
     return KTMMRun(split(proof.labels, k), _bound(problem, proof), iterations or 1 + proof.steps, method)
 
 
-def _algorithm_one(problem: KTMMProblem, limits: Limits, max_iter: int | None, seed: int) -> Run:
-    """Run Algorithm 1 for as many iterations as asked, or until f1 >= 0 at size k or its share of the work is spent."""
-    stop: Criterion = Target(0.0) | GapClosed(limits.gap_tol) | _Asked(limits.should_stop)
-    if max_iter is None:
-        stop = stop | Certified() | MaxIterations(max(1, int(GSEMO_WORK / problem.space.n)))
+def _algorithm_one(problem: KTMMProblem, limits: Limits, max_iter: int, seed: int) -> Run:
+    """Run Algorithm 1 for as many iterations as asked, unless the gap is closed or a stop comes before."""
+    stop = Target(0.0) | GapClosed(limits.gap_tol) | _Asked(limits.should_stop)
     return gsemo(problem, max_iter, seed, stop=stop)
 
 

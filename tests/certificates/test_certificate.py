@@ -131,7 +131,7 @@ def test_three_readable_lines():
 
 
 def test_the_theorem_is_printed():
-    assert "the theorem expects at most" in str(certified(KCenter)).split("\n")[2]
+    assert "the theorem expects GSEMO to need at most" in str(certified(KCenter)).split("\n")[2]
     duplicated = KMedian(3, random_state=0).fit(np.repeat(X[:5], 3, axis=0)).certificate_
     assert "infinitely many (duplicated points)" in str(duplicated)
 

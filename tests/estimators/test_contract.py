@@ -780,14 +780,17 @@ def test_no_solution_of_size_k(estimator):
     assert exact > 0 or estimator is KTMM
 
 
-@pytest.mark.parametrize("estimator", [e for e in ALL if e not in (KMedian, KCenter)])
+WORDS = {KTMM: "recolouring", KCenter: "tabu search", KMedian: "reduction", KMeans: "polish", FairKMedian: "polish"}
+
+
+@pytest.mark.parametrize("estimator", ALL)
 def test_auto_is_never_worse_than_its_gsemo(estimator):
     for seed in range(4):
         plain = estimator(5, algorithm="gsemo", random_state=seed).fit(CLOUD)
         polished = estimator(5, random_state=seed).fit(CLOUD)
-        assert polished.n_iter_ == plain.n_iter_ or estimator is KTMM
-        assert polished.cost_ <= plain.cost_
-        assert ("recolouring" if estimator is KTMM else "swap polish") in polished.certificate_.method
+        assert polished.n_iter_ == plain.n_iter_ or estimator in (KTMM, KCenter, KMedian)
+        assert polished.cost_ <= plain.cost_ * (1 + 1e-12)
+        assert WORDS[estimator] in polished.certificate_.method
         assert "swap polish" not in plain.certificate_.method
 
 
