@@ -19,12 +19,16 @@ TAIL = 1.5
 CROSSOVER = 0.05
 #: Share of entering centres drawn from the support of the relaxation.
 FAVOUR = 0.7
+#: Share of perturbations whose swaps are all in one neighbourhood.
+NEARBY = 0.5
 #: A leaving centre that is not near the entering one is the cheapest of so many in half of the cases.
 CONTEST = 8
 #: Work charged for the overhead of one variation.
 STEP_WORK = 20_000
 #: Solutions kept.
 POOL_SIZE = 8
+#: A solution polished by the core is polished by all candidates if it is not worse than the best one by this share.
+PROMISING = 1e-4
 #: Neighbour lists reach this many times the second-nearest centre: multipliers practically never want more.
 RADIUS_FACTOR = 1.4
 #: Starts that end at the least cost found before no more are made.
@@ -67,6 +71,8 @@ class Search:
         self.best = new_state(m, n, k)
         self.pool: list[tuple[float, Ints]] = []
         self.idle = 0
+        #: Offspring without success after which the search looks elsewhere.
+        self.patience = 60 + k
         self._starts = 0
         #: Offspring made so far, by mutation or crossover.
         self.iterations = 0
@@ -74,7 +80,8 @@ class Search:
         self.favoured: Ints = np.zeros(0, np.int64)
         self.lists: Lists | None = None
         self._trial = new_state(m, n, k)
-        self._home = home_clients(cost)
+        #: Nearest client of every candidate: where its surroundings are looked up.
+        self.home = home_clients(cost)
         self.best.total[0] = np.inf
 
     @property
@@ -128,6 +135,8 @@ class Search:
             before = self.upper
             self.start()
             hits = 1 if self.upper < before else hits + int(self._trial.total[0] == self.upper)
+        if hits >= HITS:
+            self.idle = self.patience  # the best basin is most likely found: no need to look around it for long
 
     def list_neighbours(self) -> Lists | None:
         """Return the neighbour lists around the incumbent, built when first asked for; None if stopped on the way."""
@@ -145,7 +154,7 @@ class Search:
             rest = np.setdiff1d(np.arange(self.cost.shape[0]), centers)
             centers = np.concatenate([centers, self.rng.choice(rest, self.k - centers.size, replace=False)])
         load(self.cost, self._trial, centers)
-        return self._improve()
+        return self._improve() if self._promising() else float(self._trial.total[0])
 
     def evolve(self, work: int) -> bool:
         """Vary and polish until about ``work`` entries are read; True if the incumbent improved."""
@@ -158,7 +167,7 @@ class Search:
             upper = self.upper
             self.idle += 1
             self.iterations += 1
-            if self.idle % (60 + self.k) == 0:
+            if self.idle % self.patience == 0:
                 self.start()
                 self.crossover(newest=True)
             elif len(self.pool) >= 2 and self.rng.random() < CROSSOVER:
@@ -177,13 +186,18 @@ class Search:
         copy_state(trial, self.best)
         trial.clock[3] += STEP_WORK
         swaps = min(int((1.0 - rng.random()) ** (-1.0 / TAIL)), max(1, self.k // 2))
+        nearby = self.lists if rng.random() < NEARBY else None
+        new = -1
         for _ in range(swaps):
             source = self.favoured if self.favoured.size and rng.random() < FAVOUR else self.order
+            if nearby is not None and new >= 0:
+                client = self.home[new]
+                source = nearby.row_idx[nearby.row_ptr[client] : nearby.row_ptr[client + 1]].astype(np.int64)
             new = int(source[rng.integers(source.size)])
             if trial.slot[new] >= 0:
                 continue
             kind = rng.random()
-            client = self._home[new]
+            client = self.home[new]
             if kind < 0.25:
                 out = int(rng.integers(self.k))
             elif kind < 0.5:
@@ -192,7 +206,21 @@ class Search:
             else:
                 out = int(trial.near[client] if kind < 0.75 else trial.second[client])
             kernels.exchange(self.cost, trial, out, new)
-        return self._improve()
+        return self._improve() if self._promising() else float(trial.total[0])
+
+    def _promising(self) -> bool:
+        """Polish the trial by the core alone: a tenth of the work, and few solutions deserve the rest.
+
+        The core is what the relaxation opens and what good solutions have open: nearly all of the optimum. Before there
+        is a relaxation every solution deserves it.
+        """
+        if self.favoured.size == 0:
+            return True
+        core = np.union1d(self.favoured, np.concatenate([centers for _, centers in self.pool]))
+        self._swap(core)
+        if self._trial.total[0] == self.upper:
+            return not np.array_equal(np.sort(self._trial.centers), self.centers)
+        return bool(self._trial.total[0] <= self.upper * (1.0 + PROMISING))
 
     def crossover(self, newest: bool = False) -> float:
         """Union of two solutions, greedy removal down to k, polish; ``newest``: the incumbent and the last start."""
@@ -207,15 +235,19 @@ class Search:
         return self._improve()
 
     def _improve(self) -> float:
-        """Polish the trial over the lists and offer it to the pool."""
-        rewind(self._trial, int(self.rng.integers(max(1, self.order.size))))
+        """Polish the trial and offer it to the pool."""
+        self._swap(self.order)
+        return self._keep()
+
+    def _swap(self, order: Ints) -> None:
+        """Swap while a candidate in ``order`` improves the trial."""
+        rewind(self._trial, int(self.rng.integers(max(1, order.size))))
         # With few centres the lists hold so large a share of all pairs that full rows are read faster.
         lists = self.list_neighbours() if self.k >= SPARSE_FROM else None
         if lists is None:
-            swap_dense(self.cost, self._trial, self.order, self.should_stop)
+            swap_dense(self.cost, self._trial, order, self.should_stop)
         else:
-            swap_sparse(self.cost, lists, self._trial, self.order, self._home, self.should_stop)
-        return self._keep()
+            swap_sparse(self.cost, lists, self._trial, order, self.home, self.should_stop)
 
     def _keep(self) -> float:
         """Update incumbent and pool by the trial; an equally good incumbent is replaced too, to cross plateaus."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -19,16 +19,21 @@ from certiclust.bounds.lagrangian import (
     start_multipliers,
 )
 from certiclust.evolution.pool import MAX_PAIRS, SPARSE_FROM, Search
-from certiclust.solver.loop import Strategy
+from certiclust.solver.loop import Strategy, evolve_bound_reduce
+from certiclust.solver.windows import Window, cut_window
 from certiclust.space import Space
 from certiclust.space.lists import Floats, Ints, Lists, build_lists, restrict
 
-#: Factor on the budget while a search for many centres still improves.
+#: Factor on the budget while windows still improve a solution with many centres.
 MAX_EXTENSION = 20.0
+#: Centres from which on windows are solved once the budget is spent.
+WINDOWS_FROM = 101
+#: Windows without success per centre after which no more are tried.
+FAILURES = 2
+#: Work that a window may take, and what is charged for the overhead of one.
+WINDOW_WORK, WINDOW_OVERHEAD = 2e6, 2e6
 #: Passes over the matrix per centre that new starts may take before the first bound, for few centres.
 STARTS = 4.0
-#: Restarts of the search without success after which it does not go on alone.
-IDLE_ROUNDS = 12
 #: Nodes of the tree between two rounds of search.
 BATCH = 10
 #: Share of the gap that another ascent at the root must have closed for one more to be tried.
@@ -80,7 +85,7 @@ def granularity_of(cost: Floats) -> float:
 
 def default_budget(size: int) -> float:
     """Return the work after which an unproved run ends: passes over the matrix, seconds if it is small."""
-    passes: float = min(120.0 * max(1.0, size / 2e6) ** 0.35, max(120.0, 4e9 / max(size, 1)), 200.0)
+    passes = 120.0
     return max(passes * size, 1.2e9 * min(1.0, (1e6 / max(size, 1)) ** 4))
 
 
@@ -139,6 +144,7 @@ class KMedianStrategy(Strategy):
         self._rounds = 0
         self._dropped = 0
         self._gain = 1.0
+        self._failed = 0
 
     @property
     def lists(self) -> Lists:
@@ -171,9 +177,9 @@ class KMedianStrategy(Strategy):
             return True  # rounding errors drown the costs: nothing can be proved
         if not self._spent:
             return False
-        # Many centres: the search converges slowly, so it may go on alone while it still finds better solutions.
+        # Many centres: swaps alone end above the optimum, and windows may go on while they still improve.
         k = self.instance.k
-        return not (k > 100 and self.search.idle < IDLE_ROUNDS * (60 + k) and self._work < MAX_EXTENSION * self._budget)
+        return k < WINDOWS_FROM or self._failed >= FAILURES * k or self._work >= MAX_EXTENSION * self._budget
 
     @property
     def _work(self) -> float:
@@ -187,19 +193,45 @@ class KMedianStrategy(Strategy):
 
     def evolve(self) -> None:
         """Search for a share of the work that was spent on bounds while it still finds something, else for a little."""
-        fresh = self.search.idle < 60 + self.instance.k
+        fresh = self.search.idle < self.search.patience
         wanted = (1.0 if fresh else 0.05) * self._bound_work - self.search.work
         # Few centres: the first swaps are nearly optimal. Many: the search needs its share before branching starts.
         least, most = (2.0 if self.instance.k < 40 else 12.0, 25.0) if fresh else (0.3, 5.0)
         if self._rounds == 0:
             least = 1.0  # a first bound early: it guides the search, and a time limit may be short
-        if self._spent:
-            least = most
         self._before = self._work
+        if self._spent:
+            self._solve_windows()
+            return
         if self._rounds == 0 and self.instance.k < SPARSE_FROM:
             # Few centres need no guide: some start ends in the best basin, and swaps find its bottom.
             self.search.restart(int(STARTS * self.instance.k * self.cost.size))
         self.search.evolve(int(min(max(wanted, least * self.cost.size), most * self.cost.size)))
+
+    def _solve_windows(self) -> None:
+        """Solve windows of the incumbent by this very loop, all else held fixed."""
+        for _ in range(BATCH):
+            if self.limits.should_stop():
+                return
+            centers = self.search.centers
+            middle = self._failed % centers.size
+            window = cut_window(self.cost, centers, self.live, self.search.home, middle, self.search.rng)
+            part = self._part(window)
+            evolve_bound_reduce(part, lambda: None)
+            self._bound_work += part._work + WINDOW_OVERHEAD
+            self.search.iterations += part.search.iterations
+            self._failed = 0 if part.upper < window.before * (1.0 - 1e-12) else self._failed + 1
+            if part.upper <= window.before:  # an equally good one too, to cross plateaus
+                self.search.polish(np.concatenate([window.outside, window.candidates[part.search.centers]]))
+
+    def _part(self, window: Window) -> KMedianStrategy:
+        """Return the strategy that solves a window from its present centres on."""
+        instance = self.instance._replace(k=window.start.size)
+        limits = replace(self.limits, gap_tol=0.0, max_iter=np.inf)
+        part = KMedianStrategy(window.cost, instance, limits, int(self.search.rng.integers(2**31)))
+        part.search.polish(window.start)
+        part._budget = WINDOW_WORK
+        return part
 
     def bound(self) -> None:
         """Ascend at the root, or branch once the root has settled; polish what the relaxation opens."""

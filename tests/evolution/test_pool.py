@@ -175,7 +175,14 @@ def sparse_twin(cost, lists, state, order, home):
     """`swap_sparse` in plain Python, with dictionaries; exchanges are made by the (tested) kernel."""
     costs = [state.total[0]]
     near, second, loss, clock = state.near, state.second, state.loss, state.clock
-    while clock[2] < len(order):
+    waiting, evaluated = None, 0
+    while clock[2] < len(order) or waiting:
+        if waiting and (evaluated >= kernels.WAIT or clock[2] >= len(order)):
+            kernels.exchange(cost, state, *waiting[1:])
+            waiting, evaluated = None, 0
+            clock[2] = 0
+            costs.append(state.total[0])
+            continue
         clock[1] = clock[1] % len(order)
         j = order[clock[1]]
         clock[1] += 1
@@ -197,11 +204,11 @@ def sparse_twin(cost, lists, state, order, home):
         for a, value in saved.items():
             if loss[a] - value < best:
                 out, best = a, loss[a] - value
-        state.gain[j], state.seen[j] = gain, clock[0]
-        if best - gain < -slack:
-            kernels.exchange(cost, state, out, j)
-            clock[2] = 0
-            costs.append(state.total[0])
+        improves = best - gain < -slack
+        state.gain[j], state.seen[j] = gain, 0 if improves else clock[0]
+        if improves and (waiting is None or best - gain < waiting[0]):
+            waiting = (best - gain, out, j)
+        evaluated += waiting is not None
     return costs
 
 
@@ -219,6 +226,7 @@ def sparse_instance(seed):
 @settings(derandomize=True, deadline=None, max_examples=150)
 @given(seeds)
 def test_sparse_swaps_as_in_plain_python_and_never_for_the_worse(seed):
+    """Few candidates are evaluated here while an improving swap waits: the end of the scan lets it happen."""
     rng, cost, centers, lists, home = sparse_instance(seed)
     order = rng.permutation(len(cost))
     if rng.random() < 0.5:  # few live candidates
@@ -240,6 +248,18 @@ def test_sparse_swaps_as_in_plain_python_and_never_for_the_worse(seed):
         for s in (state, twin):
             kernels.exchange(cost, s, out, new)
             rewind(s, 0)
+
+
+def test_a_waiting_swap_happens_after_so_many_evaluations():
+    rng, cost, k = clustered(5, n=400, groups=6)
+    centers = rng.choice(400, k, replace=False)
+    lists = build_lists(cost, np.ascontiguousarray(1.4 * np.sort(cost[centers], axis=0)[1]))
+    order = rng.permutation(400)
+    state, twin = loaded(cost, centers), loaded(cost, centers)
+    assert swap_sparse(cost, lists, state, order, home_clients(cost))
+    costs = sparse_twin(cost, lists, twin, order, home_clients(cost))
+    assert len(costs) > 400 // kernels.WAIT + 1  # some did not wait for the end of a scan
+    np.testing.assert_array_equal(state.centers, twin.centers)
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -338,12 +358,13 @@ def test_one_given_swap_is_made_with_at_least_the_stated_probability(monkeypatch
         return 0.0
 
     monkeypatch.setattr(search, "_improve", note)
+    monkeypatch.setattr(search, "_promising", lambda: True)
     offspring = 40_000
     for _ in range(offspring):
         search.perturb()
     rare = []
     for new in set(range(m)) - parent - set(search.favoured.tolist()):
-        client = search._home[new]
+        client = search.home[new]
         near = {
             int(search.best.centers[search.best.near[client]]),
             int(search.best.centers[search.best.second[client]]),
@@ -448,6 +469,36 @@ def test_evolution_never_loses_the_incumbent(seed):
                 shared = np.intersect1d(search.pool[a][1], search.pool[b][1]).size
                 assert shared < search.k - max(1, search.k // 12)
     assert upper <= started(seed, m=24, n=30, k=search.k).upper
+
+
+@pytest.mark.parametrize("k", [5, 24])
+def test_an_offspring_that_is_better_is_kept_though_only_the_core_polished_it(k, monkeypatch):
+    """What the lemma waits for: a neighbour at least as good as the incumbent survives, whatever the core is."""
+    search = started(3, m=60, n=80, k=k)
+    rng, swap, made = np.random.default_rng(0), search._swap, []
+
+    def noted(order):
+        made.append((float(search._trial.total[0]), order.size))
+        swap(order)
+
+    monkeypatch.setattr(search, "_swap", noted)
+    polished = 0
+    for _ in range(300):
+        made.clear()
+        bad = rng.choice(60, k, replace=False)
+        load(search.cost, search.best, bad)  # a poor incumbent, so that many offspring improve it
+        search.favoured, before = rng.choice(60, 10, replace=False), search.upper
+        search.perturb()
+        assert search.upper <= min(before, made[0][0])
+        assert made[0][1] < 60 or k == 24
+        polished += len(made) == 2
+    assert polished > 100
+    # and a trial that the core leaves far above the incumbent is given up
+    search.restart(10**6)
+    made.clear()
+    for _ in range(100):
+        search.perturb()
+    assert any(b[1] < 60 for a, b in itertools.pairwise(made) if a[1] < 60)
 
 
 def test_a_worse_trial_does_not_replace_the_incumbent():

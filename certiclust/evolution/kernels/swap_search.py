@@ -16,6 +16,8 @@ from certiclust.space.compiled import INNER, KERNEL
 BIG = 1e300
 #: A swap must gain more than this share of the cost: rounding noise must never make the search cycle.
 TOLERANCE = 1e-12
+#: Evaluations by which a first improving swap over lists waits for a better one: centres move in strides, not steps.
+WAIT = 100
 
 
 class State(NamedTuple):
@@ -227,11 +229,18 @@ def swap_sparse(cost: Any, lists: Any, state: State, order: Any, home: Any, budg
     """
     c1, c2, near, loss, clock = state.c1, state.c2, state.near, state.loss, state.clock
     extra = np.zeros(loss.size)
-    touched = np.empty(loss.size, np.int64)
+    touched = np.empty(loss.size + 1, np.int64)
     listed = np.zeros(loss.size, np.int64)
     turn = 0
     cheapest = _cheapest(loss)
-    while clock[2] < order.size and budget > 0:
+    promise, leaving, entering, waited = 0.0, 0, 0, 0
+    while budget > 0 and (clock[2] < order.size or promise < 0.0):
+        if promise < 0.0 and (waited >= WAIT or clock[2] >= order.size):
+            if exchanged_for_better(cost, state, leaving, entering):
+                clock[2] = 0
+            cheapest = _cheapest(loss)
+            promise, waited = 0.0, 0
+            continue
         if clock[1] >= order.size:
             clock[1] = 0
         j = order[clock[1]]
@@ -245,20 +254,15 @@ def swap_sparse(cost: Any, lists: Any, state: State, order: Any, home: Any, budg
         gain = 0.0
         count = 0
         turn += 1
-        for t in range(first, last):
+        for t in range(first, last):  # without branches: every other pair is beyond c2, in no order
             i = lists.col_idx[t]
             c = lists.col_val[t]
-            if c < c2[i]:
-                a = near[i]
-                if listed[a] != turn:
-                    listed[a] = turn
-                    touched[count] = a
-                    count += 1
-                if c < c1[i]:
-                    gain += c1[i] - c
-                    extra[a] += c2[i] - c1[i]
-                else:
-                    extra[a] += c2[i] - c
+            a = near[i]
+            touched[count] = a
+            count += listed[a] != turn
+            listed[a] = turn
+            gain += max(c1[i] - c, 0.0)
+            extra[a] += max(c2[i] - max(c, c1[i]), 0.0)
         out = cheapest
         best = loss[cheapest]
         for s in range(count):
@@ -270,9 +274,13 @@ def swap_sparse(cost: Any, lists: Any, state: State, order: Any, home: Any, budg
         state.gain[j] = gain
         state.seen[j] = clock[0]
         if best - gain < -TOLERANCE * state.total[0]:
-            if exchanged_for_better(cost, state, out, j):
-                clock[2] = 0
-            cheapest = _cheapest(loss)
+            state.seen[j] = 0  # if another swap comes first, this one is to be looked at again
+            if best - gain < promise:
+                promise, leaving, entering = best - gain, out, j
+        if promise < 0.0:
+            waited += 1
+    if promise < 0.0 and exchanged_for_better(cost, state, leaving, entering):
+        clock[2] = 0
     return bool(clock[2] >= order.size)
 
 
