@@ -33,7 +33,7 @@ FAILURES = 2
 #: Work that a window may take, and what is charged for the overhead of one.
 WINDOW_WORK, WINDOW_OVERHEAD = 2e6, 2e6
 #: Passes over the matrix per centre that new starts may take before the first bound, for few centres.
-STARTS = 4.0
+STARTS = 3.0
 #: Nodes of the tree between two rounds of search.
 BATCH = 10
 #: Share of the gap that another ascent at the root must have closed for one more to be tried.
@@ -196,7 +196,7 @@ class KMedianStrategy(Strategy):
         fresh = self.search.idle < self.search.patience
         wanted = (1.0 if fresh else 0.05) * self._bound_work - self.search.work
         # Few centres: the first swaps are nearly optimal. Many: the search needs its share before branching starts.
-        least, most = (2.0 if self.instance.k < 40 else 12.0, 25.0) if fresh else (0.3, 5.0)
+        least, most = (6.0 if self.instance.k < 40 else 12.0, 25.0) if fresh else (0.3, 5.0)
         if self._rounds == 0:
             least = 1.0  # a first bound early: it guides the search, and a time limit may be short
         self._before = self._work

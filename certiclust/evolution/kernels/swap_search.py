@@ -16,8 +16,8 @@ from certiclust.space.compiled import INNER, KERNEL
 BIG = 1e300
 #: A swap must gain more than this share of the cost: rounding noise must never make the search cycle.
 TOLERANCE = 1e-12
-#: Evaluations by which a first improving swap over lists waits for a better one: centres move in strides, not steps.
-WAIT = 100
+#: Evaluations by which a first improving swap over lists waits for a better one: fewer, longer moves.
+WAIT = 10
 
 
 class State(NamedTuple):
