@@ -258,7 +258,8 @@ def test_a_waiting_swap_happens_after_so_many_evaluations():
     state, twin = loaded(cost, centers), loaded(cost, centers)
     assert swap_sparse(cost, lists, state, order, home_clients(cost))
     costs = sparse_twin(cost, lists, twin, order, home_clients(cost))
-    assert len(costs) > 400 // kernels.WAIT + 1  # some did not wait for the end of a scan
+    assert len(costs) > 2
+    assert state.clock[0] == twin.clock[0]  # as many exchanges: waiting longer or shorter would make others
     np.testing.assert_array_equal(state.centers, twin.centers)
 
 
