@@ -16,8 +16,8 @@ Mask = NDArray[np.bool_]
 
 #: Rows entered at a time, those most violated first; joint rows of triples made at a time.
 ROWS_AT_A_TIME, TRIPLES_AT_A_TIME = 30, 60
-#: Rounds of triples at the root, and the gain of a round that is worth another.
-ROOT_ROUNDS, ROOT_GAIN = 12, 0.02
+#: Rounds of triples, and the gain of a round that is worth another.
+ROUNDS, LEAST_GAIN = 12, 0.02
 #: Work (of about 5 ns) of a linear program: a constant, and so much per iteration and row, or square of rows.
 LP_WORK, ROW_WORK, SQUARE_WORK = 5e5, 70.0, 0.07
 
@@ -83,16 +83,36 @@ class CoverProgram:
         size = self.need.size
         return float(self.need @ y[:size] + y[size:].sum())
 
-    def strengthen(self, x: Floats, y: Floats, rounds: int) -> tuple[Floats, Floats]:
+    def strengthen(self, x: Floats, y: Floats) -> tuple[Floats, Floats]:
         """Solve the relaxation again with joint rows of triples, as long as that lifts it."""
-        for _ in range(rounds):
+        for _ in range(ROUNDS):
             before = self.value(y)
             if before > self.k or self._should_stop() or not self._make_triples(x):
                 break
             x, y = self.relax()
-            if self.value(y) < before + ROOT_GAIN:
+            if self.value(y) < before + LEAST_GAIN:
                 break
+        self._leave(y)
         return x, y
+
+    def _leave(self, y: Floats) -> None:
+        """Take triples without weight out of HiGHS; they enter again when they are violated."""
+        import highspy
+
+        basis, basic = self.basis, highspy.HighsBasisStatus.kBasic
+        status = basis.row_status
+        entered = np.array(self._entered)
+        idle = np.flatnonzero((entered >= len(self.inside)) & (y[entered] == 0.0))
+        gone = [at for at in idle.tolist() if basis.valid and status[at] == basic]
+        if not gone:
+            return
+        left = set(gone)
+        shorter = highspy.HighsBasis()
+        shorter.col_status, shorter.valid = basis.col_status, True
+        shorter.row_status = [status[at] for at in range(len(status)) if at not in left]
+        self._entered = np.delete(entered, gone).tolist()
+        self._solver.deleteRows(len(gone), np.array(gone, dtype=np.int32))
+        self._solver.setBasis(shorter)
 
     def _make_triples(self, x: Floats) -> bool:
         found = violated_triples(self.inside, x, TRIPLES_AT_A_TIME)

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from certiclust.bounds.cover_program import ROOT_ROUNDS, CoverProgram
+from certiclust.bounds.cover_program import CoverProgram
 from certiclust.bounds.packing import heaviest, whole
 from certiclust.space.cover import Cover, Floats, Ints
 
@@ -27,8 +27,6 @@ Mask = NDArray[np.bool_]
 PROBES, PROBE_ITERATIONS = 4, 40
 #: A pair of rows whose common columns have a share nearer than this to 0 or 1 is not worth a split.
 LEAST_SHARE = 1e-3
-#: Rounds of triples at a node below the root.
-NODE_ROUNDS = 1
 
 
 class Split(NamedTuple):
@@ -97,8 +95,6 @@ class CoverTree:
         self._program = CoverProgram(cover, k, rows, should_stop, seconds)
         self._inside = self._program.inside
         self._pair_work = 0.0
-        #: The value of the root's relaxation with its triples.
-        self.root = 0.0
         self._stack = [_Open(0, (), np.zeros(cover.columns.size, dtype=bool), None)]
 
     @property
@@ -133,9 +129,8 @@ class CoverTree:
         if here.basis is not None and here.basis.valid:
             program.restore(here.basis)
         x, y = program.relax()
-        x, y = program.strengthen(x, y, ROOT_ROUNDS if here.number == 0 else NODE_ROUNDS)
         if here.number == 0:
-            self.root = program.value(y)
+            x, y = program.strengthen(x, y)
         closed = self._close(here, y)
         if closed is None:
             return

@@ -44,34 +44,32 @@ def violated_triples(inside: NDArray[np.bool_], x: Floats, most: int) -> Triples
         Triples wanted at most.
     """
     used = np.flatnonzero(x > 1e-7)
-    held = inside[:, used].astype(np.float64)
     share = x[used]
+    held = inside[:, used].astype(np.float64)
     slack = held @ share - 1.0
     tight = np.flatnonzero(slack <= MOST_SLACK)
     held, slack = held[tight], slack[tight]
-    weighted = held * share
-    common = weighted @ held.T
+    # A triple counts 3 + its slacks - what its pairs share + twice what all three share.
+    shared = (held * share) @ held.T - 0.5 * (slack[:, None] + slack)
     work = held.size * (3.0 + PRODUCT * tight.size) + 1e4 * tight.size
     found, excess = [np.zeros((0, 3), dtype=np.int64)], [np.zeros(0)]
     for i in range(tight.size):
-        near = i + 1 + np.flatnonzero(common[i, i + 1 :] > LEAST_COMMON)
-        if near.size < 2:
+        near = i + 1 + np.flatnonzero(shared[i, i + 1 :] > LEAST_COMMON)
+        pairs = shared[i, near]
+        over = pairs[:, None] + pairs + shared[near[:, None], near] - 1.0
+        if near.size < 2 or over.max() <= LEAST_VIOLATION:
             continue
         mine = np.flatnonzero(held[i])
-        all_three = weighted[np.ix_(near, mine)] @ held[np.ix_(near, mine)].T
-        pairs = common[i, near]
-        count = (
-            (3.0 + slack[i] - pairs[:, None] - pairs + slack[near][:, None] + slack[near])
-            - common[np.ix_(near, near)]
-            + 2.0 * all_three
-        )
-        first, second = np.nonzero(np.triu(count < 2.0 - LEAST_VIOLATION, 1))
-        work += near.size * near.size * (PRODUCT * mine.size + 1.0)
-        if first.size:
-            found.append(np.column_stack([np.full(first.size, i), near[first], near[second]]))
-            excess.append(2.0 - count[first, second])
-    triples, worst = np.concatenate(found), np.concatenate(excess)
-    return Triples(tight[_spread(triples[np.argsort(-worst, kind="stable")], tight.size, most)], work)
+        part = held[near[:, None], mine]
+        over -= 2.0 * ((part * share[mine]) @ part.T)
+        first, second = np.nonzero(over > LEAST_VIOLATION)
+        once = first < second
+        first, second = first[once], second[once]
+        found.append(np.column_stack([np.full(first.size, i), near[first], near[second]]))
+        excess.append(over[first, second])
+        work += near.size * mine.size * (3.0 + PRODUCT * near.size)
+    order = np.argsort(-np.concatenate(excess), kind="stable")
+    return Triples(tight[_spread(np.concatenate(found)[order], tight.size, most)], work)
 
 
 def _spread(triples: Ints, n_rows: int, most: int) -> Ints:
