@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from certiclust.bounds.odd_rows import violated_triples
-from certiclust.bounds.packing import new_highs, pass_cover
+from certiclust.bounds.packing import NO_TRIPLES, new_highs, pass_cover
 from certiclust.space.cover import Cover, Floats, Ints
 
 Mask = NDArray[np.bool_]
@@ -34,21 +35,28 @@ class CoverProgram:
         The problem.
     k : int
         Number of columns that must not suffice: a higher value is not needed.
-    rows : ndarray
-        Rows to start with.
+    rows, triples : ndarray
+        Rows to start with, and triples of rows.
     should_stop, seconds : callable
         Polled between linear programs; seconds left, for HiGHS's own limit.
     """
 
     def __init__(
-        self, cover: Cover, k: int, rows: Ints, should_stop: Callable[[], bool], seconds: Callable[[], float]
+        self,
+        cover: Cover,
+        k: int,
+        rows: Ints,
+        triples: Ints,
+        should_stop: Callable[[], bool],
+        seconds: Callable[[], float],
     ) -> None:
         self.k, self.work = k, 0.0
+        self.most_work = inf
         #: The columns of each row of the cover problem; how often every row counts a column, and what it needs.
         self.inside: Mask = cover.by_client.matrix().toarray().astype(bool)
         self.counts: NDArray[np.int8] = self.inside.astype(np.int8)
         self.need: Floats = np.ones(len(self.inside))
-        self.triples: Ints = np.zeros((0, 3), dtype=np.int64)
+        self.triples: Ints = NO_TRIPLES
         self._should_stop, self._seconds = should_stop, seconds
         self._entered = rows.tolist()
         self._path: tuple[Mask, ...] = ()
@@ -57,6 +65,12 @@ class CoverProgram:
             seconds(), solver="simplex", objective_bound=k + 1e-3, simplex_dual_edge_weight_strategy=1
         )
         pass_cover(self._solver, cover, rows)
+        self._add_triples(triples)
+
+    @property
+    def ended(self) -> bool:
+        """Whether a stop was asked for, or the work is done."""
+        return self.work >= self.most_work or self._should_stop()
 
     @property
     def basis(self) -> Any:
@@ -74,7 +88,7 @@ class CoverProgram:
             short[self._entered] = 0.0
             worst = np.argsort(-short, kind="stable")[:ROWS_AT_A_TIME]
             worst = worst[short[worst] > 0.01]
-            if worst.size == 0 or self._should_stop():
+            if worst.size == 0 or self.ended:
                 return x, y
             self._enter(worst)
 
@@ -87,7 +101,7 @@ class CoverProgram:
         """Solve the relaxation again with joint rows of triples, as long as that lifts it."""
         for _ in range(ROUNDS):
             before = self.value(y)
-            if before > self.k or self._should_stop() or not self._make_triples(x):
+            if before > self.k or self.ended or not self._make_triples(x):
                 break
             x, y = self.relax()
             if self.value(y) < before + LEAST_GAIN:
@@ -117,15 +131,18 @@ class CoverProgram:
     def _make_triples(self, x: Floats) -> bool:
         found = violated_triples(self.inside, x, TRIPLES_AT_A_TIME)
         self.work += found.work
-        if not len(found.rows):
-            return False
-        self.triples = np.concatenate([self.triples, found.rows])
-        counts = self.inside[found.rows].sum(axis=1)
+        self._add_triples(found.rows)
+        return len(found.rows) > 0
+
+    def _add_triples(self, triples: Ints) -> None:
+        if not len(triples):
+            return
+        self.triples = np.concatenate([self.triples, triples])
+        counts = self.inside[triples].sum(axis=1)
         self.counts = np.concatenate([self.counts, ((counts + 1) // 2).astype(np.int8)])
         first = self.need.size
         self.need = np.concatenate([self.need, np.full(len(counts), 2.0)])
         self._enter(first + np.arange(len(counts)))
-        return True
 
     def _solution(self) -> tuple[Floats, Floats]:
         solution = self._solver.getSolution()

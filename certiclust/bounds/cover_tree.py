@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from certiclust.bounds.cover_program import CoverProgram
-from certiclust.bounds.packing import heaviest, whole
+from certiclust.bounds.packing import NO_TRIPLES, heaviest, whole
 from certiclust.space.cover import Cover, Floats, Ints
 
 Mask = NDArray[np.bool_]
@@ -77,6 +77,8 @@ class CoverTree:
         Rows to start with; the others are entered when they are violated.
     should_stop, seconds : callable
         Polled between linear programs; seconds left, for HiGHS's own limit.
+    triples : ndarray, default none
+        Triples of rows to start with.
     """
 
     def __init__(
@@ -86,13 +88,14 @@ class CoverTree:
         rows: Ints,
         should_stop: Callable[[], bool],
         seconds: Callable[[], float],
+        triples: Ints = NO_TRIPLES,
     ) -> None:
         self.cover, self.k = cover, k
         self.nodes = [Node(-1, 0)]
         #: Columns that cover every row, if the relaxation happened to find some.
         self.found: Ints | None = None
         self._should_stop = should_stop
-        self._program = CoverProgram(cover, k, rows, should_stop, seconds)
+        self._program = CoverProgram(cover, k, rows, triples, should_stop, seconds)
         self._inside = self._program.inside
         self._pair_work = 0.0
         self._stack = [_Open(0, (), np.zeros(cover.columns.size, dtype=bool), None)]
@@ -114,6 +117,7 @@ class CoverTree:
 
     def run(self, work: float) -> bool:
         """Branch until the proof is complete (True), a cover is found, or about `work` is done (False)."""
+        self._program.most_work = work
         while self._stack and self.found is None and self.work < work and not self._should_stop():
             self._process(self._stack.pop())
         return self.finished
@@ -138,7 +142,7 @@ class CoverTree:
         if np.all(x[chosen] > 1 - 1e-6) and chosen.size <= self.k and self._inside[:, chosen].any(axis=1).all():
             self.found = chosen
             return
-        if self._should_stop():
+        if self._program.ended:
             self._stack.append(here)
             return
         self._branch(here._replace(closed=closed), x, y)
@@ -278,8 +282,3 @@ class CoverTree:
             "y_row": np.array([placed(row) for node in self.nodes for row in node.rows.tolist()], dtype=np.int64),
             "y": np.concatenate([node.y for node in self.nodes]),
         }
-
-
-def packed_packing(threshold: float, clients: Ints, y: Ints) -> dict[str, object]:
-    """Return a packing as the witness of a threshold."""
-    return {"proof": "packing", "threshold": threshold, "clients": clients, "y": y}

@@ -3,14 +3,14 @@
 The claim is about a threshold t: a candidate covers the clients strictly nearer than t, and no k candidates cover all
 the clients that the witness lists (fewer clients are easier to cover, so that is enough). It is proved by
 
-- ``packing``: integer weights y >= 0 with sum(y) above the k heaviest candidates;
+- ``packing``: integer weights y >= 0 on clients and triples whose needs sum to more than the k heaviest candidates hold.
+  A client needs 1. A triple of clients needs 2, and a candidate that covers c of the three holds ceil(c / 2): the halves
+  of three clients sum up to at least 3/2, and the count is an integer;
 - ``tree``: a branch tree over the columns that the witness lists, every other candidate covering no more of the clients
   than one of them. A node splits on the live columns R that cover both of two rows (or on one column): side +1 says
-  that a column of R is chosen, so R is one more row; side -1 closes R. Triples of clients give joint rows: with
-  ceil(c / 2) for a column that covers c of the three, any cover counts at least 2, because the halves of the three rows
-  sum up to at least 3/2 and the count is an integer. Each node has weights y on its rows: a leaf's must prove by
-  packing that it has no cover (what the rows need, y-weighted, is more than k columns hold); an inner node's close each
-  column j without which the sum is above what the k - 1 heaviest hold, since with j the rest cannot be covered;
+  that a column of R is chosen, so R is one more row; side -1 closes R. Each node has weights y on its rows, triples
+  included: a leaf's must prove by packing that it has no cover; an inner node's close each column j without which the
+  sum is above what the k - 1 heaviest hold, since with j the rest cannot be covered;
 - ``solver``: nothing but the word of a solver. The cover problem is solved again by SciPy's ``milp``, that is by HiGHS,
   and has to come out infeasible; whoever accepts such a certificate trusts HiGHS.
 """
@@ -71,7 +71,7 @@ def proved_threshold(stored: Any, distances: Distances, n: int, k: int) -> float
             raise ValueError("a threshold must be positive")
         inside = np.concatenate([block < threshold for block in distances(clients)])
         if proof == "packing":
-            holds = _packs(inside, _weights(stored["y"], clients.size), k)
+            holds = _packs(inside, _triples(stored), _ints(stored["y"]), k)
         elif proof == "tree":
             columns = _numbers(stored["columns"], n, "columns")
             holds = _replay(_tree(stored), _listed(inside, columns), k)
@@ -112,9 +112,11 @@ def _weights(values: Any, count: int) -> Ints:
     return y
 
 
-def _packs(inside: Mask, y: Ints, k: int) -> bool:
+def _packs(inside: Mask, triples: Ints, y: Ints, k: int) -> bool:
     """Return whether the weights exceed what k columns hold; sums of integers below 2**53 are exact in float64."""
-    return bool(float(y.sum()) > _heaviest(_loads(inside, y), k))
+    counts, need = _with_triples(inside, triples)
+    y = _weights(y, len(counts))
+    return bool(float(y @ need) > _heaviest(_loads(counts, y), k))
 
 
 def _loads(inside: Mask | Counts, y: Ints) -> Floats:
@@ -140,6 +142,13 @@ def _listed(inside: Mask, columns: Ints) -> Mask:
     return listed
 
 
+def _triples(stored: dict[str, Any]) -> Ints:
+    triples = _ints(stored.get("triples", []))
+    if triples.size % 3:
+        raise CertificateError("witness: 'cover' has a triple that is not of three clients.")
+    return triples.reshape(-1, 3)
+
+
 def _tree(stored: dict[str, Any]) -> Tree:
     parent, side, first, second = (_ints(stored[key]) for key in ("parent", "side", "first", "second"))
     ends, rows, y = _ints(stored["y_end"]), _ints(stored["y_row"]), _ints(stored["y"])
@@ -147,11 +156,8 @@ def _tree(stored: dict[str, Any]) -> Tree:
         raise CertificateError("witness: 'cover' has arrays of different lengths.")
     if np.any(np.diff(ends) < 0) or ends[0] < 0 or ends[-1] != y.size:
         raise CertificateError("witness: 'cover' has weights without a node.")
-    triples = _ints(stored.get("triples", []))
-    if triples.size % 3:
-        raise CertificateError("witness: 'cover' has a triple that is not of three clients.")
     parts = [np.split(values, ends[:-1]) for values in (rows, y)]
-    return Tree(triples.reshape(-1, 3), parent, side, first, second, parts[0], parts[1])
+    return Tree(_triples(stored), parent, side, first, second, parts[0], parts[1])
 
 
 def _replay(tree: Tree, inside: Mask, k: int) -> bool:

@@ -9,8 +9,9 @@ from math import inf, log
 import numpy as np
 
 from certiclust.bounds.bound import Bound, rounding_margin
-from certiclust.bounds.cover_tree import CoverTree, packed_packing
-from certiclust.bounds.packing import Packing, relaxed_cover, uncovered_share, whole
+from certiclust.bounds.cover_tree import CoverTree
+from certiclust.bounds.odd_rows import violated_triples
+from certiclust.bounds.packing import NO_TRIPLES, LinearCover, Packing, relaxed_cover, uncovered_share, whole
 from certiclust.bounds.separation import separation_bound
 from certiclust.evolution.cover_search import CoverSearch, spread
 from certiclust.evolution.engines import Limits as Blocks
@@ -21,16 +22,19 @@ from certiclust.space.cover import ClientLists, Cover, Floats, Ints
 
 #: Blocks of Algorithm 1 (20 to 50 ms each) at the start, and the size of its tables beyond which it is left out.
 GSEMO_BLOCKS, GSEMO_TABLES = 3, 3_000_000
-#: The first relaxation asks about this share of the incumbent; relative gain of the bound below which it has settled.
-FIRST_SHARE, SETTLED = 0.95, 3e-4
+#: The first relaxation asks about this share of the incumbent; relative gain of the bound below which it has settled,
+#: and below which triples are worth more.
+FIRST_SHARE, SETTLED, NEARLY = 0.95, 3e-4, 3e-3
 #: Share of all work for the first search. Later it gets so much of the work of the bound: little up to so many points,
 #: where the radius found is nearly always optimal and its proof takes the time, much beyond.
-FIRST_SEARCH, SMALL, LITTLE, MUCH = 0.3, 1500, 0.2, 1.5
+FIRST_SEARCH, SMALL, LITTLE, MUCH = 0.3, 1500, 0.2, 1.0
 #: Share of all work for one tree, up to SMALL points and beyond, where a tree is small or hopeless.
 TREE_SHARE, LARGE_TREE_SHARE = 0.35, 0.06
 #: How far the relaxation of the first tree may fall short of k columns, how much farther the next may after a success,
 #: and how near success and failure may come before no tree is tried any more.
-FIRST_REACH, FARTHER, CLOSE = 0.55, 1.15, 0.05
+FIRST_REACH, FARTHER, CLOSE = 0.15, 1.6, 0.05
+#: Least share of a column that is looked at for violated triples; an interior solution has many tiny ones.
+LEAST_SHARE = 1e-4
 #: Relative difference below which two thresholds are one.
 ROUNDING = 1e-11
 
@@ -51,7 +55,7 @@ class Limits:
 
 def default_budget(n: int) -> float:
     """Return the work (of about 5 ns) after which an unproved run ends."""
-    return min(3.2e9 + 3e5 * n, 6e9)
+    return 2e9 if n <= SMALL else min(3.2e9 + 3e5 * n, 6e9)
 
 
 class KCenterStrategy(Strategy):
@@ -85,6 +89,9 @@ class KCenterStrategy(Strategy):
         self._path: list[float] = []
         self._last: tuple[float, float, int] | None = None
         self._settled = False
+        #: Triples of clients (places in the working set) for the relaxation, once it has settled without any.
+        self._triples: Ints | None = None
+        self._slope = -1.8  # of log value against log threshold in the plane; later as measured
         self._reach = FIRST_REACH
         self._proved_reach, self._failed_reach = 0.0, inf
         #: The bound that the relaxation reached by itself, and by how much its value at the incumbent falls short of k.
@@ -214,39 +221,69 @@ class KCenterStrategy(Strategy):
         asked = min(self._asked, self.upper) if target is None else self._first_above(target)
         cover = lists.reduced(asked)
         self.live = cover.columns.size
-        solution = relaxed_cover(cover, self.limits.seconds())
+        triples = self._rows_of_triples(cover)
+        solution = relaxed_cover(cover, self.limits.seconds(), triples=triples)
         self._bound_work += solution.work + 30.0 * lists.distance.size
         if self.limits.should_stop() and not solution.y.any():
             return
-        self._claim(cover, solution.y, asked)
+        self._claim(cover, solution, triples, asked)
         added = self._add_violated(cover, solution.x, asked)
+        fresh = 0 if self._triples is None else self._renew_triples(cover, solution, triples)
         self._path.append(self.threshold)
-        slope = -1.8  # of log value against log threshold in the plane; later as measured
-        if self._last is not None and self._last[2] == lists.clients.size - added:
+        size = lists.clients.size
+        if self._triples is None and self._last is not None and self._last[2] == size - added:
             change = log(asked / self._last[0])
             if abs(change) > 1e-5:
-                slope = min(-0.8, max(-3.0, log(solution.value / self._last[1]) / change))
-        self._last = asked, solution.value, lists.clients.size - added
-        following = asked * (max(solution.value, 1e-9) / k) ** (-1.0 / slope) * (1 - 0.3 * SETTLED)
-        stalled = len(self._path) > 5 and self._path[-1] <= self._path[-5] * (1 + SETTLED)
-        reached = added < max(3, k // 10) and following <= self.threshold * (1 + SETTLED)
-        self._settled = stalled or reached or (self._path[-1] == 0.0 and len(self._path) > 8)
+                self._slope = min(-0.8, max(-3.0, log(solution.value / self._last[1]) / change))
+        self._last = asked, solution.value, size - added
+        following = asked * (max(solution.value, 1e-9) / k) ** (-1.0 / self._slope) * (1 - 0.3 * SETTLED)
+        idle, gain = (5, NEARLY) if self._triples is None else (3, SETTLED)
+        stalled = len(self._path) > idle and self._path[-1] <= self._path[-idle] * (1 + gain)
+        reached = added + fresh < max(3, k // 10) and following <= self.threshold * (1 + gain)
+        if stalled or reached or (self._path[-1] == 0.0 and len(self._path) > 8):
+            self._settle()
         self._asked = min(max(following, self.threshold * (1 + 0.5 * SETTLED), 0.5 * self.upper), self.upper)
 
-    def _claim(self, cover: Cover, y: Floats, asked: float) -> bool:
+    def _settle(self) -> None:
+        """Go on to triples, and when those have settled as well, to trees."""
+        if self._triples is None:
+            self._triples, self._path = NO_TRIPLES, []
+        else:
+            self._settled = True
+
+    def _rows_of_triples(self, cover: Cover) -> Ints:
+        """Return the triples whose clients are all rows of a cover problem, as rows."""
+        if self._triples is None or not len(self._triples):
+            return NO_TRIPLES
+        row = np.full(self.lists.clients.size, -1, dtype=np.int64)
+        row[self.lists.place[cover.clients]] = np.arange(cover.clients.size)
+        rows = row[self._triples]
+        return np.asarray(rows[(rows >= 0).all(axis=1)])
+
+    def _renew_triples(self, cover: Cover, solution: LinearCover, triples: Ints) -> int:
+        """Keep the triples that have weight, and add those that a solution violates; returns how many are new."""
+        inside = cover.by_client.matrix().toarray().astype(bool)
+        x = np.where(solution.x > LEAST_SHARE, solution.x, 0.0)
+        fresh = violated_triples(inside, x, max(60, cover.clients.size // 6))
+        self._bound_work += fresh.work
+        kept = triples[solution.z > 1e-5]
+        self._triples = self.lists.place[cover.clients][np.concatenate([kept, fresh.rows])]
+        return len(fresh.rows)
+
+    def _claim(self, cover: Cover, solution: LinearCover, triples: Ints, asked: float) -> bool:
         """Raise the bound to the largest threshold that some weights prove; True if they prove the one asked about."""
         lists = self.lists
+        places = lists.place[cover.clients]
         weights = np.zeros(lists.clients.size, dtype=np.int64)
-        weights[lists.place[cover.clients]] = whole(y)
-        packing = Packing(lists, weights, self.problem.k)
+        weights[places] = whole(solution.y)
+        packing = Packing(lists, weights, self.problem.k, places[triples], whole(solution.z))
         good = packing.proves(asked)
         low, high = (asked, self.upper) if good else (min(self.threshold, asked), asked)
         reached = packing.stretched(low, high)
         self._bound_work += 10.0 * lists.distance.size
         if reached > self.threshold and packing.proves(reached):
             self.threshold = reached
-            stored = reached * (1 - self._margin[0]) - self._margin[1]
-            self.witness = packed_packing(stored, packing.clients, packing.y)
+            self.witness = packing.witness(reached * (1 - self._margin[0]) - self._margin[1])
         return good
 
     def _add_violated(self, cover: Cover, x: Floats, asked: float) -> int:
@@ -266,10 +303,11 @@ class KCenterStrategy(Strategy):
         stored = self.lists.gap_below(asked, *self._margin)
         cover = self.lists.reduced(stored)
         self.live = cover.columns.size
-        solution = relaxed_cover(cover, self.limits.seconds(), vertex=True)
+        triples = self._rows_of_triples(cover)
+        solution = relaxed_cover(cover, self.limits.seconds(), vertex=True, triples=triples)
         self._bound_work += solution.work + 30.0 * self.lists.distance.size
         short = max(0.0, self.problem.k - solution.value)
-        if self._claim(cover, solution.y, asked) or self.limits.should_stop():
+        if self._claim(cover, solution, triples, asked) or self.limits.should_stop():
             return
         if cover.columns.size <= self.problem.k or self._covered(cover, asked):
             return
@@ -278,7 +316,8 @@ class KCenterStrategy(Strategy):
             if short > self._reach:
                 return
         rows = np.flatnonzero(solution.y > 1e-7)
-        tree = CoverTree(cover, self.problem.k, rows, self.limits.should_stop, self.limits.seconds)
+        triples = triples[solution.z > 1e-7]
+        tree = CoverTree(cover, self.problem.k, rows, self.limits.should_stop, self.limits.seconds, triples)
         share = TREE_SHARE if self._small else LARGE_TREE_SHARE
         proved = tree.run(min(share * self._budget, self._budget - self._work))
         self._bound_work += tree.work
