@@ -11,8 +11,9 @@ the clients that the witness lists (fewer clients are easier to cover, so that i
   that a column of R is chosen, so R is one more row; side -1 closes R. Each node has weights y on its rows, triples
   included: a leaf's must prove by packing that it has no cover; an inner node's close each column j without which the
   sum is above what the k - 1 heaviest hold, since with j the rest cannot be covered;
-- ``solver``: nothing but the word of a solver. The cover problem is solved again by SciPy's ``milp``, that is by HiGHS,
-  and has to come out infeasible; whoever accepts such a certificate trusts HiGHS.
+- ``solver``: nothing but the word of a solver. The cover problem of the listed columns (that they replace all others is
+  checked here) is solved again by SciPy's ``milp``, that is by HiGHS, and has to come out infeasible; whoever accepts
+  such a certificate trusts HiGHS.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ def proved_threshold(stored: Any, distances: Distances, n: int, k: int) -> float
             columns = _numbers(stored["columns"], n, "columns")
             holds = _replay(_tree(stored), _listed(inside, columns), k)
         elif proof == "solver":
-            holds = _resolve(inside, k)
+            holds = _resolve(_listed(inside, _numbers(stored["columns"], n, "columns")), k)
         else:
             raise ValueError("an unknown proof")
     except (KeyError, TypeError, ValueError, OverflowError, IndexError) as error:
@@ -228,8 +229,7 @@ def _resolve(inside: Mask, k: int) -> bool:
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import csr_array
 
-    distinct = np.unique(inside, axis=1)
-    m = distinct.shape[1]
-    rules = [LinearConstraint(csr_array(distinct.astype(np.float64)), lb=1.0), LinearConstraint(np.ones((1, m)), ub=k)]
+    m = inside.shape[1]
+    rules = [LinearConstraint(csr_array(inside.astype(np.float64)), lb=1.0), LinearConstraint(np.ones((1, m)), ub=k)]
     outcome = milp(np.ones(m), integrality=np.ones(m, dtype=np.int64), bounds=Bounds(0, 1), constraints=rules)
     return bool(outcome.status == 2)

@@ -9,6 +9,7 @@ from math import inf, log
 import numpy as np
 
 from certiclust.bounds.bound import Bound, rounding_margin
+from certiclust.bounds.cover_solver import ask_solver
 from certiclust.bounds.cover_tree import CoverTree
 from certiclust.bounds.odd_rows import violated_triples
 from certiclust.bounds.packing import NO_TRIPLES, LinearCover, Packing, relaxed_cover, uncovered_share, whole
@@ -33,6 +34,8 @@ TREE_SHARE, LARGE_TREE_SHARE = 0.35, 0.06
 #: How far the relaxation of the first tree may fall short of k columns, how much farther the next may after a success,
 #: and how near success and failure may come before no tree is tried any more.
 FIRST_REACH, FARTHER, CLOSE = 0.15, 1.6, 0.05
+#: Rows times columns up to which HiGHS's integer solver is asked where a tree failed: beyond, trees do better.
+SOLVER_SIZE = 40_000
 #: Least share of a column that is looked at for violated triples; an interior solution has many tiny ones.
 LEAST_SHARE = 1e-4
 #: Relative difference below which two thresholds are one.
@@ -88,7 +91,7 @@ class KCenterStrategy(Strategy):
         self._asked = FIRST_SHARE * self.search.upper
         self._path: list[float] = []
         self._last: tuple[float, float, int] | None = None
-        self._settled = False
+        self._settled, self._asked_solver = False, False
         #: Triples of clients (places in the working set) for the relaxation, once it has settled without any.
         self._triples: Ints | None = None
         self._slope = -1.8  # of log value against log threshold in the plane; later as measured
@@ -313,7 +316,7 @@ class KCenterStrategy(Strategy):
             return
         if asked == self.upper:
             self._short = short
-            if short > self._reach:
+            if short > self._reach and self.lists.values(self.lower, self.upper).size:
                 return
         rows = np.flatnonzero(solution.y > 1e-7)
         triples = triples[solution.z > 1e-7]
@@ -322,17 +325,38 @@ class KCenterStrategy(Strategy):
         proved = tree.run(min(share * self._budget, self._budget - self._work))
         self._bound_work += tree.work
         if proved:
-            # What lies between is rounding, unless a long chain of nearly equal distances had to be passed.
-            self.threshold = asked if stored >= asked * (1 - ROUNDING) else stored
-            self.witness = tree.packed(stored)
+            self._prove(asked, stored, tree.packed(stored))
             self._proved_reach = max(self._proved_reach, short)
         elif tree.found is not None:
             self._offer(cover.columns[tree.found], asked)
+            return
+        elif self._answered(cover, asked, stored):
             return
         else:
             self._failed_reach = min(self._failed_reach, max(short, self._proved_reach))
         farther = FARTHER * max(self._reach, self._proved_reach)
         self._reach = farther if self._failed_reach == inf else 0.5 * (self._proved_reach + self._failed_reach)
+
+    def _prove(self, asked: float, stored: float, witness: dict[str, object]) -> None:
+        """Raise the bound to the threshold asked about, by the witness of one just below."""
+        # What lies between is rounding, unless a long chain of nearly equal distances had to be passed.
+        self.threshold = asked if stored >= asked * (1 - ROUNDING) else stored
+        self.witness = witness
+
+    def _answered(self, cover: Cover, asked: float, stored: float) -> bool:
+        """Ask HiGHS where the tree ended, once at most and only if the problem is small; True if it has an answer."""
+        if self._asked_solver or cover.clients.size * cover.columns.size > SOLVER_SIZE or self.limits.should_stop():
+            return False
+        self._asked_solver = True
+        answer = ask_solver(cover, self.problem.k, self.limits.should_stop, self.limits.seconds())
+        self._bound_work += answer.work
+        if answer.impossible:
+            trusted = {"proof": "solver", "threshold": stored, "clients": cover.clients, "columns": cover.columns}
+            self._prove(asked, stored, trusted)
+            self._asked_solver = False
+        elif answer.found is not None:
+            self._offer(cover.columns[answer.found], asked)
+        return answer.impossible or answer.found is not None
 
     def _next_threshold(self) -> float:
         """Return the distance to ask about: the incumbent's radius, or one whose relaxation is within reach.

@@ -56,6 +56,7 @@ def _run_of(strategy: KCenterStrategy) -> KCenterRun:
     bound = _with_cover(problem, strategy.separation, strategy.witness)
     proof = bound.witness.get("cover", {}).get("proof", "separation")
     how = "GSEMO and tabu search" if strategy.iterations else "farthest-first starts and tabu search"
+    proof = "HiGHS, whom it trusts" if proof == "solver" else proof
     method = f"{how} for covers, {strategy.steps:,} iterations; lower bound by {proof}"
     return KCenterRun(centers, bound, max(1, strategy.steps), method)
 
