@@ -115,7 +115,8 @@ class KCenterStrategy(Strategy):
         if found.pool is None:
             return found
         if self._lists is None:
-            self._lists = ClientLists(self.problem.space, found.clients[: self._first_clients], self.upper)
+            first, stop = found.clients[: self._first_clients], self.limits.should_stop
+            self._lists = ClientLists(self.problem.space, first, self.upper, should_stop=stop)
         return self._lists
 
     @property
@@ -192,7 +193,8 @@ class KCenterStrategy(Strategy):
 
     def reduce(self) -> None:
         """Forget distances at or beyond the incumbent: no better solution uses them."""
-        self.lists.shrink(self.upper)
+        if not self.limits.should_stop():
+            self.lists.shrink(self.upper)
 
     def _gsemo(self) -> None:
         """Run Algorithm 1 until it meets f1 >= 0 at size k, or for a moment."""

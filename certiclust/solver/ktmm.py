@@ -128,7 +128,7 @@ class KTMMStrategy(Strategy):
         self._budget = limits.work if limits.work is not None else share * default_work(space.n)
         self.pool.add(self.labels, space.n)
         starts = [farthest_first(space, self.k + 1, s * space.n // DISPERSIONS)[0] for s in range(DISPERSIONS)]
-        self.h, self.apart = apart_points(self.matrix, self.k, starts, DISPERSION_STEPS)
+        self.h, self.apart = apart_points(self.matrix, self.k, starts, DISPERSION_STEPS, limits.should_stop)
         for start in starts[1:]:
             self.pool.add(space.assign(np.sort(start[: self.k]))[0], space.n)
         if first.h > self.h:
