@@ -201,7 +201,8 @@ class KTMM(CertifiedClusterer):
         assert isinstance(problem, KTMMProblem)
         if result.labels is not None:
             return result.centers, result.labels
-        return problem.central(problem.space.assign(result.centers)[0])
+        labels = problem.space.assign(result.centers)[0]
+        return problem.central(labels, problem.reach(labels))
 
     def _cost(self, labels: NDArray[np.int32], distances: FloatArray, weights: FloatArray, X: FloatArray) -> float:
         between = symmetrised(X) if self.metric == "precomputed" else None
