@@ -257,7 +257,8 @@ class CoverTree:
         """Return the proof as plain arrays: only the clients and triples that it uses, and all columns."""
         n_rows, all_triples = self.cover.clients.size, self._program.triples
         pairs = [node.split for node in self.nodes if node.split is not None and node.split.second != SINGLE]
-        named = np.unique(np.concatenate([*(node.rows for node in self.nodes), np.array(pairs, dtype=np.int64).ravel()]))
+        split_on = np.array(pairs, dtype=np.int64).ravel()
+        named = np.unique(np.concatenate([*(node.rows for node in self.nodes), split_on]))
         triples = all_triples[named[named >= n_rows] - n_rows]
         used = np.unique(np.concatenate([named[(named >= 0) & (named < n_rows)], triples.ravel()]))
         place = np.zeros(n_rows + len(all_triples), dtype=np.int64)
@@ -267,7 +268,7 @@ class CoverTree:
         def placed(row: int) -> int:
             return int(place[row]) if row >= 0 else used.size + len(triples) - 1 - row
 
-        splits = [node.split for node in self.nodes]
+        splits = [node.split or Split(-1, SINGLE) for node in self.nodes]
         return {
             "proof": "tree",
             "threshold": threshold,
@@ -276,8 +277,8 @@ class CoverTree:
             "triples": place[triples].ravel(),
             "parent": np.array([node.parent for node in self.nodes]),
             "side": np.array([node.side for node in self.nodes]),
-            "first": np.array([-1 if s is None else s.first if s.second == SINGLE else placed(s.first) for s in splits]),
-            "second": np.array([-1 if s is None or s.second == SINGLE else placed(s.second) for s in splits]),
+            "first": np.array([s.first if s.second == SINGLE else placed(s.first) for s in splits]),
+            "second": np.array([-1 if s.second == SINGLE else placed(s.second) for s in splits]),
             "y_end": np.cumsum([node.rows.size for node in self.nodes]),
             "y_row": np.array([placed(row) for node in self.nodes for row in node.rows.tolist()], dtype=np.int64),
             "y": np.concatenate([node.y for node in self.nodes]),

@@ -25,7 +25,7 @@ PRODUCT = 0.03
 
 
 class Triples(NamedTuple):
-    """Violated triples, worst first (a row of `rows` for each), and the work (of about 5 ns) that it took to find them."""
+    """Violated triples, worst first (three rows each), and the work (of about 5 ns) that it took to find them."""
 
     rows: Ints
     work: float
@@ -75,7 +75,7 @@ def violated_triples(inside: NDArray[np.bool_], x: Floats, most: int) -> Triples
 def _spread(triples: Ints, n_rows: int, most: int) -> Ints:
     """Return the first triples in which no row occurs too often."""
     taken = np.zeros(n_rows, dtype=np.int64)
-    chosen = []
+    chosen: list[Ints] = []
     for triple in triples:
         if len(chosen) == most:
             break

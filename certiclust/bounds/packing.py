@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from certiclust.space import Space
-from certiclust.space.cover import ClientLists, Cover, Floats, Ints
+from certiclust.space.cover import ClientLists, Cover, Floats, Indices, Ints
 
 if TYPE_CHECKING:
     from highspy import Highs
@@ -63,9 +63,7 @@ def pass_cover(solver: Highs, cover: Cover, rows: Ints) -> None:
     solver.passModel(model)
 
 
-def relaxed_cover(
-    cover: Cover, seconds: float, *, vertex: bool = False, triples: Ints = NO_TRIPLES
-) -> LinearCover:
+def relaxed_cover(cover: Cover, seconds: float, *, vertex: bool = False, triples: Ints = NO_TRIPLES) -> LinearCover:
     """Solve the relaxed cover problem: by interior point, or to a vertex, whose y has few clients.
 
     Parameters
@@ -134,13 +132,15 @@ class Packing:
         used = np.flatnonzero(y > 0)
         sizes = np.diff(lists.start)
         inside = np.repeat(y > 0, sizes)
-        parts = [(lists.candidate[inside], lists.distance[inside], np.repeat(y[used], sizes[used]))]
+        parts: list[tuple[Indices, Floats, Ints]] = [
+            (lists.candidate[inside], lists.distance[inside], np.repeat(y[used], sizes[used]))
+        ]
         parts += [self._entries(triple, weight) for triple, weight in zip(self._triples, self._z, strict=True)]
         self._candidate, self._distance = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
         self._share = np.concatenate([part[2] for part in parts]).astype(np.float64)
         self.total = int(y.sum() + 2 * z.sum())
 
-    def _entries(self, triple: Ints, weight: int) -> tuple[Ints, Floats, Ints]:
+    def _entries(self, triple: Ints, weight: int) -> tuple[Indices, Floats, Ints]:
         """Return what a triple counts: a candidate once from its nearest client on, twice from the farthest on."""
         lists = self._lists
         places = np.concatenate([np.arange(lists.start[a], lists.start[a + 1]) for a in triple])

@@ -3,9 +3,9 @@
 The claim is about a threshold t: a candidate covers the clients strictly nearer than t, and no k candidates cover all
 the clients that the witness lists (fewer clients are easier to cover, so that is enough). It is proved by
 
-- ``packing``: integer weights y >= 0 on clients and triples whose needs sum to more than the k heaviest candidates hold.
-  A client needs 1. A triple of clients needs 2, and a candidate that covers c of the three holds ceil(c / 2): the halves
-  of three clients sum up to at least 3/2, and the count is an integer;
+- ``packing``: integer weights y >= 0 on clients and triples whose needs sum to more than k candidates can hold. A
+  client needs 1. A triple of clients needs 2, and a candidate that covers c of the three holds ceil(c / 2): the
+  halves of three clients sum up to at least 3/2, and the count is an integer;
 - ``tree``: a branch tree over the columns that the witness lists, every other candidate covering no more of the clients
   than one of them. A node splits on the live columns R that cover both of two rows (or on one column): side +1 says
   that a column of R is chosen, so R is one more row; side -1 closes R. Each node has weights y on its rows, triples
