@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from certiclust.problems.base import MaxProblem
+from certiclust.space.reach import reach_within
 
 
 class KTMMProblem(MaxProblem):
@@ -34,9 +35,7 @@ class KTMMProblem(MaxProblem):
         every = np.empty(self.space.n)
         order = np.argsort(labels, kind="stable")
         for members in np.split(order, np.flatnonzero(np.diff(labels[order])) + 1):
-            size = max(1, 1_000_000 // len(members))
-            parts = [members[start : start + size] for start in range(0, len(members), size)]
-            every[members] = np.concatenate([self.space.between(part, members).max(axis=1) for part in parts])
+            every[members] = reach_within(self.space, members)
         return every
 
     def central(
@@ -46,8 +45,9 @@ class KTMMProblem(MaxProblem):
 
         The labels 0..k-1 must all occur; they come back in the order of those members. `reach` is that of `reach`.
         """
-        order = np.lexsort((reach, labels))
-        members = order[np.flatnonzero(np.diff(labels[order], prepend=-1))]
+        order = np.argsort(labels, kind="stable")
+        clusters = np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
+        members = np.array([cluster[reach[cluster].argmin()] for cluster in clusters], dtype=np.intp)
         order = np.argsort(members)
         place = np.empty(len(members), dtype=np.int32)
         place[order] = np.arange(len(members))

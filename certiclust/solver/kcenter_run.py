@@ -19,9 +19,10 @@ Record = Callable[[int, float, float, int], None]
 
 @dataclass(frozen=True)
 class KCenterRun:
-    """Centres, ascending, the bound with its witness, how much was done, and in words how."""
+    """Centres, ascending, their radius, the bound with its witness, how much was done, and in words how."""
 
     centers: NDArray[np.intp]
+    radius: float
     bound: Bound
     iterations: int
     method: str
@@ -51,7 +52,7 @@ def run_of(strategy: KCenterStrategy) -> KCenterRun:
     how = "GSEMO and tabu search" if strategy.iterations else "farthest-first starts and tabu search"
     proof = "HiGHS, whom it trusts" if proof == "solver" else proof
     method = f"{how} for covers, {strategy.steps:,} iterations; lower bound by {proof}"
-    return KCenterRun(centers, bound, max(1, strategy.steps), method)
+    return KCenterRun(centers, strategy.upper, bound, max(1, strategy.steps), method)
 
 
 def _with_cover(problem: KCenterProblem, bound: Bound, witness: dict[str, Any]) -> Bound:

@@ -128,6 +128,8 @@ class SampledStrategy(Strategy):
             members = self.sample[self.inner.labels == c]
             reach = np.zeros(space.n)
             for start in range(0, len(members), size):
+                if self.limits.should_stop():
+                    return
                 np.maximum(reach, space.distances(members[start : start + size]).max(axis=0), out=reach)
             closer = reach < nearest
             labels[closer], nearest[closer] = c, reach[closer]

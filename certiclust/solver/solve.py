@@ -234,7 +234,7 @@ def _cover_loop(
 
     limits = Limits(budget.gap_tol, budget.max_iter or inf, should_stop, seconds)
     run = run_kcenter(problem, limits, random_state, record)
-    return _Found(run.centers, run.bound, run.iterations, history, run.method)
+    return _Found(run.centers, run.bound, run.iterations, history, run.method, cost=run.radius)
 
 
 def _recorder(callbacks: Callbacks) -> tuple[list[HistoryRow], Callable[[int, float, float, int], None]]:
