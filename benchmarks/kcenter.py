@@ -189,7 +189,7 @@ def tsplib(seeds: list[int]) -> Iterator[Row]:
 
 
 def points1000(seeds: list[int]) -> Iterator[Row]:
-    """Points, n = 1000: never worse than radius-clustering, its radius at less CPU; gap <= 2 % in 20 s."""
+    """Points, n = 1000: never worse than radius-clustering at less CPU, proof included; gap <= 2 % in 20 s."""
     for kind in KINDS:
         for k in (10, 50, 100):
             for seed in seeds:
@@ -198,12 +198,11 @@ def points1000(seeds: list[int]) -> Iterator[Row]:
                 others = peers(euclidean(points), k, ours)
                 better = float(str(others["radius-clustering / ours"])) >= 1
                 reached = ours.seconds_to(float(str(others["radius-clustering / ours"])) * ours.cost)
-                cheaper = reached <= float(str(others["radius-clustering s"]))
-                whole = ours.seconds <= float(str(others["radius-clustering s"]))  # they prove nothing
+                cheaper = ours.seconds <= float(str(others["radius-clustering s"]))  # they prove nothing
                 head: Row = {"instance": kind, "n": 1000, "k": k, "seed": seed}
                 passed = better and cheaper and ours.gap <= 2 and ours.seconds <= 20
                 row: Row = {**head, **ours.row, **others, "CPU s to their radius": round(reached, 2)}
-                yield {**row, "better": better, "cheaper": cheaper, "cheaper with proof": whole, "pass": passed}
+                yield {**row, "better": better, "cheaper": cheaper, "pass": passed}
 
 
 def points3000(seeds: list[int]) -> Iterator[Row]:
@@ -235,11 +234,11 @@ def large(seeds: list[int]) -> Iterator[Row]:
 
 def limits(seeds: list[int]) -> Iterator[Row]:
     """Time limits are kept within 20 % + 0.1 s of wall time, and every result is verified."""
-    for n, k in ((1000, 50), (3000, 50)):
+    for n in (1000, 3000, 100_000):
         points = synthetic("uniform", n, seeds[0])
-        for limit in (0.1, 1.0, 3.0, 10.0):
-            ours = fit(points, k, seeds[0], time_limit=limit)
-            head: Row = {"instance": "uniform", "n": n, "k": k, "limit s": limit, "wall s": round(ours.wall, 3)}
+        for limit in (0.01, 0.1, 1.0, 10.0):
+            ours = fit(points, 50, seeds[0], time_limit=limit)
+            head: Row = {"instance": "uniform", "n": n, "k": 50, "limit s": limit, "wall s": round(ours.wall, 3)}
             yield {**head, **ours.row, "pass": ours.wall <= 1.2 * limit + 0.1}
 
 

@@ -7,7 +7,7 @@ pairwise t apart are the simplest case.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -109,7 +109,13 @@ def _irreducible(adjacent: NDArray[np.bool_], k: int) -> tuple[IntArray, list[tu
         alive[kept[gone]] = False
 
 
-def apart_points(matrix: FloatArray, k: int, starts: Iterable[IntArray], steps: int) -> tuple[float, IntArray]:
+def apart_points(
+    matrix: FloatArray,
+    k: int,
+    starts: Iterable[IntArray],
+    steps: int,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> tuple[float, IntArray]:
     """Return the largest h found for which k + 1 points are pairwise at least h apart, and those points.
 
     Parameters
@@ -122,11 +128,15 @@ def apart_points(matrix: FloatArray, k: int, starts: Iterable[IntArray], steps: 
         Where the tabu search begins; shorter ones are passed over.
     steps : int
         Its steps from each start.
+    should_stop : callable, default never
+        Polled before each start.
     """
     from certiclust.bounds.colouring_kernels import disperse
 
     best, points = -1.0, np.zeros(0, dtype=np.intp)
     for start in starts:
+        if should_stop():
+            break
         if len(start) <= k:  # the others are all at distance 0
             continue
         found = np.zeros(k + 1, dtype=np.int64)

@@ -3,6 +3,7 @@
 If the y of all clients sums to more than the k heaviest balls of radius below t, no k balls cover them all, and the
 optimal radius is at least t. The best y is dual to the cover problem's linear relaxation, which HiGHS solves; whoever
 solved it, y is rounded to integers and checked by plain sums over all candidates, exactly. No metric is needed.
+Triples of clients (odd_rows.py) may have weights as well: a triple needs 2, a ball holds ceil(c / 2) of it.
 """
 
 from __future__ import annotations
@@ -13,21 +14,23 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from certiclust.space import Space
-from certiclust.space.cover import ClientLists, Cover, Floats, Ints
+from certiclust.space.cover import ClientLists, Cover, Floats, Indices, Ints
 
 if TYPE_CHECKING:
     from highspy import Highs
 
 #: A weight of 1 as an integer: fine enough to lose nothing that matters, and sums stay far below 2**53.
 UNIT = 2**24
+NO_TRIPLES: Ints = np.zeros((0, 3), dtype=np.int64)
 
 
 class LinearCover(NamedTuple):
-    """A solution of the relaxed cover problem: value, columns' shares, rows' weights, and the work it took."""
+    """A solution of the relaxed cover problem: value, columns' shares, weights of rows and triples, and the work."""
 
     value: float
     x: Floats
     y: Floats
+    z: Floats
     work: float
 
 
@@ -60,19 +63,37 @@ def pass_cover(solver: Highs, cover: Cover, rows: Ints) -> None:
     solver.passModel(model)
 
 
-def relaxed_cover(cover: Cover, seconds: float, *, vertex: bool = False) -> LinearCover:
-    """Solve the relaxed cover problem: by interior point, or to a vertex, whose y has few clients."""
+def relaxed_cover(cover: Cover, seconds: float, *, vertex: bool = False, triples: Ints = NO_TRIPLES) -> LinearCover:
+    """Solve the relaxed cover problem: by interior point, or to a vertex, whose y has few clients.
+
+    Parameters
+    ----------
+    cover : Cover
+        The problem.
+    seconds : float
+        Seconds left, may be infinite.
+    vertex : bool, default=False
+        Whether to go on to a vertex.
+    triples : ndarray of int, default none
+        Three rows of the problem each.
+    """
     solver = new_highs(seconds, solver="ipm", run_crossover="on" if vertex else "off")
-    pass_cover(solver, cover, np.arange(cover.clients.size))
+    rows, m = cover.clients.size, cover.columns.size
+    pass_cover(solver, cover, np.arange(rows))
+    inside = cover.by_client
+    for triple in triples:
+        near = np.concatenate([inside.member[inside.start[row] : inside.start[row + 1]] for row in triple])
+        columns, counts = np.unique(near, return_counts=True)
+        solver.addRow(2.0, solver.inf, columns.size, columns, np.ceil(0.5 * counts))
     solver.run()
     solution, info = solver.getSolution(), solver.getInfo()
     x, y = np.array(solution.col_value, dtype=np.float64), np.array(solution.row_dual, dtype=np.float64)
-    if x.size != cover.columns.size or y.size != cover.clients.size:
-        x, y = np.zeros(cover.columns.size), np.zeros(cover.clients.size)
+    if x.size != m or y.size != rows + len(triples):
+        x, y = np.zeros(m), np.zeros(rows + len(triples))
+    x, y = np.maximum(x, 0.0), np.maximum(y, 0.0)
     iterations = max(0, info.ipm_iteration_count) + 0.1 * max(0, info.simplex_iteration_count)
-    rows, entries = cover.clients.size, cover.by_client.member.size
-    work = (iterations + 10.0) * (20.0 * entries + 0.02 * float(rows) ** 2.5)
-    return LinearCover(float(info.objective_function_value), np.maximum(x, 0.0), np.maximum(y, 0.0), work)
+    work = (iterations + 10.0) * (20.0 * inside.member.size + 0.02 * float(y.size) ** 2.5) + 2e4 * len(triples)
+    return LinearCover(float(info.objective_function_value), x, y[:rows], y[rows:], work)
 
 
 def whole(y: Floats) -> Ints:
@@ -88,7 +109,7 @@ def heaviest(loads: Floats, k: int) -> float:
 
 
 class Packing:
-    """Weights on the clients of a working set, and the thresholds that they prove.
+    """Weights on the clients of a working set and on triples of them, and the thresholds that they prove.
 
     Parameters
     ----------
@@ -98,17 +119,49 @@ class Packing:
         Weight of each of its clients.
     k : int
         Number of centres.
+    triples, z : ndarray of int, default none
+        Triples of places in the working set, and their weights.
     """
 
-    def __init__(self, lists: ClientLists, y: Ints, k: int) -> None:
+    def __init__(
+        self, lists: ClientLists, y: Ints, k: int, triples: Ints = NO_TRIPLES, z: Ints = NO_TRIPLES[:, 0]
+    ) -> None:
         self.k, self.m = k, lists.space.m
+        self._lists, self._y = lists, y
+        self._triples, self._z = triples[z > 0], z[z > 0]
         used = np.flatnonzero(y > 0)
-        self.clients, self.y = lists.clients[used], y[used]
         sizes = np.diff(lists.start)
         inside = np.repeat(y > 0, sizes)
-        self._candidate, self._distance = lists.candidate[inside], lists.distance[inside]
-        self._share = np.repeat(self.y, sizes[used]).astype(np.float64)
-        self.total = int(self.y.sum())
+        parts: list[tuple[Indices, Floats, Ints]] = [
+            (lists.candidate[inside], lists.distance[inside], np.repeat(y[used], sizes[used]))
+        ]
+        parts += [self._entries(triple, weight) for triple, weight in zip(self._triples, self._z, strict=True)]
+        self._candidate, self._distance = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
+        self._share = np.concatenate([part[2] for part in parts]).astype(np.float64)
+        self.total = int(y.sum() + 2 * z.sum())
+
+    def _entries(self, triple: Ints, weight: int) -> tuple[Indices, Floats, Ints]:
+        """Return what a triple counts: a candidate once from its nearest client on, twice from the farthest on."""
+        lists = self._lists
+        places = np.concatenate([np.arange(lists.start[a], lists.start[a + 1]) for a in triple])
+        candidate, distance = lists.candidate[places], lists.distance[places]
+        order = np.lexsort((distance, candidate))
+        candidate, distance = candidate[order], distance[order]
+        nearest = np.flatnonzero(np.diff(candidate, prepend=-1))
+        farthest = nearest[np.diff(nearest, append=candidate.size) == 3] + 2
+        at = np.concatenate([nearest, farthest])
+        return candidate[at], distance[at], np.full(at.size, weight, dtype=np.int64)
+
+    def witness(self, threshold: float) -> dict[str, object]:
+        """Return the weights as the witness of a threshold."""
+        clients = np.unique(np.concatenate([np.flatnonzero(self._y > 0), self._triples.ravel()]))
+        return {
+            "proof": "packing",
+            "threshold": threshold,
+            "clients": self._lists.clients[clients],
+            "triples": np.searchsorted(clients, self._triples).ravel(),
+            "y": np.concatenate([self._y[clients], self._z]),
+        }
 
     def proves(self, threshold: float) -> bool:
         """Return whether the optimum is at least `threshold` by these weights."""

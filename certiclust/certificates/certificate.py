@@ -104,7 +104,7 @@ class Certificate:
     __hash__ = None  # type: ignore[assignment]
 
     def __str__(self) -> str:
-        """Return three readable lines."""
+        """Return three readable lines, and a fourth where a solver has to be trusted."""
         if self.optimal:
             found = "optimal, proved"
         elif math.isfinite(self.gap):
@@ -117,6 +117,9 @@ class Certificate:
         if "iterations" in self.theory:
             bound = f"; the theorem expects GSEMO to need at most {_count(self.theory['iterations'])} iterations"
         lines.append(f"found by {self.method}{bound}.")
+        cover = self.witness.get("cover")
+        if isinstance(cover, dict) and cover.get("proof") == "solver":
+            lines.append("the lower bound is the word of the solver HiGHS: verify solves again and trusts it.")
         return "\n".join(lines)
 
     def _guarantee_line(self) -> str:

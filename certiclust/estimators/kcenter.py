@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
 from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 from certiclust.estimators._base import CertifiedClusterer, FloatArray
+from certiclust.estimators._fewest import fit_fewest
 from certiclust.problems import KCenterProblem
 from certiclust.space import Space
 from certiclust.space.metrics import MetricLike
@@ -158,9 +161,15 @@ class KCenter(CertifiedClusterer):
         """
         if not isinstance(radius, Real) or not 0 <= radius < np.inf:
             raise ValueError(f"radius must be a finite number of at least 0; got {radius!r}.")
-        from certiclust.estimators._least import fit_least
+        from certiclust.solver.fewest import fewest_for_radius
 
-        return fit_least(clone(self).set_params(n_clusters=1), X, float(radius), sample_weight)
+        self._validate_params()
+        estimator: KCenter = clone(self)
+        answer, _ = fit_fewest(estimator, X, float(radius), sample_weight, None, fewest_for_radius)
+        if answer.lower < answer.k:
+            message = f"{answer.k} clusters suffice, but only that fewer than {answer.lower} do not was proved."
+            warnings.warn(message, ConvergenceWarning, stacklevel=2)
+        return estimator
 
     def _problem(self, space: Space) -> KCenterProblem:
         return KCenterProblem(space, self.n_clusters)

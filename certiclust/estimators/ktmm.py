@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from numbers import Real
-from time import perf_counter
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.utils import check_random_state, check_scalar
+from sklearn.utils import check_scalar
 
 from certiclust.estimators._base import CertifiedClusterer, FloatArray, IntArray
+from certiclust.estimators._fewest import fit_fewest
 from certiclust.problems import KTMMProblem, Problem
-from certiclust.solver import Budget, Result
+from certiclust.solver import Result
 from certiclust.space import Space
 from certiclust.space.metrics import MetricLike
 from certiclust.space.symmetry import symmetrised
@@ -162,7 +162,7 @@ class KTMM(CertifiedClusterer):
         >>> est.min_clusters_certificate_.n_clusters, est.min_clusters_certificate_.lower_bound > 2.0
         (1, True)
         """
-        from certiclust.solver.fewest import fewest_clusters
+        from certiclust.solver.fewest import fewest_for_diameter
 
         self._validate_params()
         check_scalar(diameter, "diameter", Real, min_val=0)
@@ -170,26 +170,9 @@ class KTMM(CertifiedClusterer):
             raise ValueError(f"diameter == {diameter}, must be finite.")
         if self.algorithm != "auto" or self.max_iter == "theorem":
             raise ValueError("min_clusters needs algorithm='auto' and max_iter an int or None.")
-        start = perf_counter()
-        estimator: KTMM = clone(self).set_params(n_clusters=1)
-        X, weights, space, sites = estimator._posed(X, sample_weight, start)
-        answer = fewest_clusters(
-            space,
-            float(diameter),
-            Budget(self.max_iter, self._time_left(start), self.gap_tol),  # type: ignore[arg-type]
-            random_state=int(check_random_state(self.random_state).randint(2**31)),
-            certify=self.certify,
-        )
-        refuted = None
-        if self.certify and answer.refuted is not None:
-            fewer = clone(estimator).set_params(n_clusters=answer.lower - 1)
-            fewer._set_attributes(X, weights, KTMMProblem(space, answer.lower - 1), answer.refuted, sites)
-            refuted = fewer.certificate_
-        estimator.set_params(n_clusters=answer.k)
-        problem = KTMMProblem(space, answer.k)
-        estimator._set_attributes(X, weights, problem, answer.result, sites)
-        estimator.n_clusters_lower_bound_ = answer.lower
-        estimator.min_clusters_certificate_ = refuted
+        estimator: KTMM = clone(self)
+        max_iter: Any = self.max_iter
+        answer, problem = fit_fewest(estimator, X, float(diameter), sample_weight, max_iter, fewest_for_diameter)
         estimator._warn(problem, answer.result)
         return estimator
 
@@ -201,7 +184,8 @@ class KTMM(CertifiedClusterer):
         assert isinstance(problem, KTMMProblem)
         if result.labels is not None:
             return result.centers, result.labels
-        return problem.central(problem.space.assign(result.centers)[0])
+        labels = problem.space.assign(result.centers)[0]
+        return problem.central(labels, problem.reach(labels))
 
     def _cost(self, labels: NDArray[np.int32], distances: FloatArray, weights: FloatArray, X: FloatArray) -> float:
         between = symmetrised(X) if self.metric == "precomputed" else None

@@ -97,20 +97,20 @@ class CoverSearch:
             before = self.upper
             order, _, nearest = farthest_first(problem.space, problem.k, int(first))
             self._certify(order, nearest)
-            self.offer(order)
+            self.offer(order, nearest if order.size == problem.k else None)
             if self.upper < before:
                 best_first = int(first)
             if self.should_stop():
                 size = min(size, problem.k + 1)
                 break
-        clients, _, _ = farthest_first(problem.space, size, best_first)
+        clients, _, _ = farthest_first(problem.space, size, best_first, should_stop=self.should_stop)
         self.work += 1.0 * n * (STARTS * problem.k + 2 * size)
         self._look_at(clients)
 
     def _look_at(self, clients: Ints) -> None:
         """Set up the working set around the incumbent; where there are many candidates, with a pool of them."""
         pool = self._draw_pool() if self._pooled else None
-        self._lists = ClientLists(self.problem.space, clients, self.upper, pool)
+        self._lists = ClientLists(self.problem.space, clients, self.upper, pool, self.should_stop)
         self._current = self.centers.copy()
         self._weight = np.ones(self.lists.clients.size, dtype=np.int64)
         self.work += 1.0 * clients.size * (self.problem.space.m if pool is None else pool.size)
@@ -120,6 +120,8 @@ class CoverSearch:
         space = self.problem.space
         parts = [self.centers, self._rng.choice(space.m, POOL, replace=False)]
         for center in self.centers:
+            if self.should_stop():
+                break
             near = np.flatnonzero(space.distances(np.array([center]))[0] < 0.3 * self.upper)
             parts.append(self._rng.choice(near, min(near.size, POOL_NEAR), replace=False))
         self.work += 1.0 * self.problem.k * space.n
@@ -131,14 +133,18 @@ class CoverSearch:
         if h > self.h:
             self.h, self.apart = h, np.append(order, np.argmax(nearest)) if h > 0 else None
 
-    def offer(self, centers: Ints) -> Floats:
-        """Fill up to k centres, keep them if they are the best, and return the distances of all clients to them."""
+    def offer(self, centers: Ints, distance: Floats | None = None) -> Floats:
+        """Fill up to k centres, keep them if they are the best, and return the distances of all clients to them.
+
+        Where those are known already, for k distinct centres, they need not be computed.
+        """
         k = self.problem.k
         centers = np.unique(centers)
         if centers.size < k:
             spare = np.setdiff1d(np.concatenate([self.centers, np.arange(min(self.problem.space.m, 2 * k))]), centers)
             centers = np.concatenate([centers, spare[: k - centers.size]])
-        distance = self.problem.nearest(centers.astype(np.intp))
+        if distance is None:
+            distance = self.problem.nearest(centers.astype(np.intp))
         radius = float(distance.max())
         if radius < self.upper:
             self.upper, self.centers = radius, np.sort(centers)

@@ -112,7 +112,9 @@ class Recolouring:
         end = self.work + budget
         self.work += kernels.uncolour(self.rows, board.labels, order, starts, threshold)
         board.free[0] = 0
-        for i in np.flatnonzero(board.labels < 0):
+        for count, i in enumerate(np.flatnonzero(board.labels < 0)):
+            if count % max(1, BLOCK // n) == 0 and self.should_stop():
+                return None
             kernels.enlist(self.rows, board, i, threshold)
         self.work += n * float(board.free[0])
         clock = np.array([0, board.free[0]], dtype=np.int64)

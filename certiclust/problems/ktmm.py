@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from certiclust.problems.base import MaxProblem
+from certiclust.space.reach import reach_within
 
 
 class KTMMProblem(MaxProblem):
@@ -33,25 +33,22 @@ class KTMMProblem(MaxProblem):
     def reach(self, labels: NDArray[np.int32]) -> NDArray[np.float64]:
         """Return the largest distance of each point to one of the same label."""
         every = np.empty(self.space.n)
-        for members, reach in self.reaches(labels):
-            every[members] = reach
+        order = np.argsort(labels, kind="stable")
+        for members in np.split(order, np.flatnonzero(np.diff(labels[order])) + 1):
+            every[members] = reach_within(self.space, members)
         return every
 
-    def central(self, labels: NDArray[np.int32]) -> tuple[NDArray[np.intp], NDArray[np.int32]]:
+    def central(
+        self, labels: NDArray[np.int32], reach: NDArray[np.float64]
+    ) -> tuple[NDArray[np.intp], NDArray[np.int32]]:
         """Return of each cluster the member whose largest distance to the others is least, ascending.
 
-        The labels 0..k-1 must all occur; they come back in the order of those members.
+        The labels 0..k-1 must all occur; they come back in the order of those members. `reach` is that of `reach`.
         """
-        members = np.array([part[reach.argmin()] for part, reach in self.reaches(labels)], dtype=np.intp)
+        order = np.argsort(labels, kind="stable")
+        clusters = np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
+        members = np.array([cluster[reach[cluster].argmin()] for cluster in clusters], dtype=np.intp)
         order = np.argsort(members)
         place = np.empty(len(members), dtype=np.int32)
         place[order] = np.arange(len(members))
         return members[order], place[labels]
-
-    def reaches(self, labels: NDArray[np.int32]) -> Iterator[tuple[NDArray[np.intp], NDArray[np.float64]]]:
-        """Yield the members of each cluster, and the largest distance of each of them to the others."""
-        order = np.argsort(labels, kind="stable")
-        for members in np.split(order, np.flatnonzero(np.diff(labels[order])) + 1):
-            size = max(1, 1_000_000 // len(members))
-            parts = [members[start : start + size] for start in range(0, len(members), size)]
-            yield members, np.concatenate([self.space.between(part, members).max(axis=1) for part in parts])

@@ -1,21 +1,31 @@
-"""The least number of clusters for a given diameter: k-tMM the other way round."""
+"""The fewest clusters for a given radius or diameter: k-center and k-tMM the other way round."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import inf
 from time import perf_counter
 
 import numpy as np
 from numpy.typing import NDArray
 
 from certiclust.bounds import rounding_margin
+from certiclust.bounds.packing import Packing, relaxed_cover, whole
+from certiclust.evolution.gsemo import HISTORY
 from certiclust.evolution.interrupt import catch_interrupt
-from certiclust.problems import KTMMProblem
+from certiclust.problems import KCenterProblem, KTMMProblem
+from certiclust.solver.kcenter import KCenterStrategy, Limits
+from certiclust.solver.kcenter_run import KCenterRun, run_of
+from certiclust.solver.loop import evolve_bound_reduce
 from certiclust.solver.solve import Budget, Result, solve
 from certiclust.space import Space
+from certiclust.space.cover import ClientLists
 from certiclust.space.farthest import farthest_first
 
 Labels = NDArray[np.int32]
+
+#: Clients of the packing that says where to begin for a radius.
+MOST_CLIENTS = 2000
 
 
 @dataclass(frozen=True)
@@ -25,11 +35,12 @@ class Fewest:
     Attributes
     ----------
     result : Result
-        A solution with `k` clusters whose diameter is small enough.
+        A solution with `k` clusters whose radius or diameter is small enough.
     k, lower : int
         Its number of clusters, and the proved least number: they are equal if the answer is proved.
     refuted : Result or None
-        A result for ``lower - 1`` clusters whose bound exceeds the diameter; None if `lower` is 1.
+        A result for ``lower - 1`` clusters whose bound exceeds what is allowed; None if `lower` is 1, and for a radius
+        if the answer is not proved.
     """
 
     result: Result
@@ -38,7 +49,7 @@ class Fewest:
     refuted: Result | None
 
 
-def fewest_clusters(space: Space, diameter: float, budget: Budget, *, random_state: int, certify: bool) -> Fewest:
+def fewest_for_diameter(space: Space, diameter: float, budget: Budget, *, random_state: int, certify: bool) -> Fewest:
     """Find the least k for which k clusters of diameter at most `diameter` hold all points.
 
     Points farther apart than the diameter need clusters of their own: their number bounds k from below, a greedy
@@ -111,3 +122,92 @@ def _first_fit(space: Space, centers: NDArray[np.intp], diameter: float) -> Labe
             label += 1
             rest = rest[~taken]
     return labels
+
+
+def fewest_for_radius(space: Space, radius: float, budget: Budget, *, random_state: int, certify: bool) -> Fewest:
+    """Find the least k whose optimal radius is at most `radius`.
+
+    Parameters
+    ----------
+    space : Space
+        Clients, which are the candidates as well.
+    radius : float
+        The radius that must suffice, at least 0.
+    budget : Budget
+        When to end, all together; only its time limit counts.
+    random_state : int
+        Seed.
+    certify : bool
+        Whether the results carry their bounds.
+    """
+    start, limit = perf_counter(), budget.time_limit
+    with catch_interrupt() as interrupted:
+
+        def seconds() -> float:
+            return inf if limit is None else start + limit - perf_counter()
+
+        limits = Limits(0.0, inf, lambda: interrupted() or seconds() <= 0, seconds, target=radius)
+        k, enough, fewer, proved = _climb(space, radius, limits, random_state)
+        ended = perf_counter() - start, interrupted(), not interrupted() and seconds() <= 0
+
+    def result(k: int, run: KCenterRun) -> Result:
+        cost = KCenterProblem(space, k).cost(run.centers)
+        history = np.array([(ended[0], run.iterations, cost, min(cost, run.bound.value), space.m)], dtype=HISTORY)
+        bound = run.bound if certify else None
+        return Result(run.centers, None, cost, bound, run.iterations, history, run.method, True, *ended[1:])
+
+    return Fewest(result(k, enough), k, proved, None if fewer is None else result(k - 1, fewer))
+
+
+def _climb(space: Space, radius: float, limits: Limits, seed: int) -> tuple[int, KCenterRun, KCenterRun | None, int]:
+    """Ask about one k after the other, up from where the packing bound says no more.
+
+    Returns k with its run, the run that refutes k - 1 (None if none does), and the proved least number.
+    """
+    enough_at, first = _packing_start(space, radius, limits)
+    proved, fewer = 1, None
+    if first > 1:
+        run = _decide(KCenterProblem(space, first - 1), limits, seed)
+        if run.bound.value > radius:
+            proved, fewer = first, run
+        else:
+            first = 1  # the relaxation promised more than could be proved again: ask about every k
+    k = first
+    while k < enough_at and not limits.should_stop():
+        problem = KCenterProblem(space, k)
+        run = _decide(problem, limits, seed)
+        if problem.cost(run.centers) <= radius:
+            return k, run, fewer if proved == k else None, proved
+        if run.bound.value > radius and proved == k:
+            proved, fewer = k + 1, run
+        k += 1
+    problem = KCenterProblem(space, enough_at)
+    run = _decide(problem, limits, seed, farthest=radius)
+    return enough_at, run, fewer if proved == enough_at else None, proved
+
+
+def _decide(problem: KCenterProblem, limits: Limits, seed: int, farthest: float | None = None) -> KCenterRun:
+    """Run the loop until the target is reached or refuted; `farthest` starts from the first farthest-first solution."""
+    strategy = KCenterStrategy(problem, limits, seed)
+    if farthest is not None:
+        strategy.search.offer(farthest_first(problem.space, problem.k, 0)[0])
+    evolve_bound_reduce(strategy, lambda: None)
+    return run_of(strategy)
+
+
+def _packing_start(space: Space, radius: float, limits: Limits) -> tuple[int, int]:
+    """Return a number of centres that suffices, by farthest first, and one that is needed, by a packing."""
+    order, at, _ = farthest_first(space, space.n, 0, floor=radius)
+    enough = int(order.size)
+    if enough == 1 or limits.should_stop():
+        return enough, 1
+    threshold = float(np.nextafter(radius, inf))
+    lists = ClientLists(space, order[at > radius][:MOST_CLIENTS], threshold)
+    cover = lists.reduced(threshold)
+    y = whole(relaxed_cover(cover, limits.seconds()).y)
+    weights = np.zeros(lists.clients.size, dtype=np.int64)
+    weights[lists.place[cover.clients]] = y
+    needed = 1
+    while needed < enough and Packing(lists, weights, needed).proves(threshold):
+        needed += 1
+    return enough, needed

@@ -9,8 +9,10 @@ from math import inf, log
 import numpy as np
 
 from certiclust.bounds.bound import Bound, rounding_margin
-from certiclust.bounds.cover_tree import CoverTree, packed_packing
-from certiclust.bounds.packing import Packing, relaxed_cover, uncovered_share, whole
+from certiclust.bounds.cover_solver import ask_solver
+from certiclust.bounds.cover_tree import CoverTree
+from certiclust.bounds.odd_rows import violated_triples
+from certiclust.bounds.packing import NO_TRIPLES, LinearCover, Packing, relaxed_cover, uncovered_share, whole
 from certiclust.bounds.separation import separation_bound
 from certiclust.evolution.cover_search import CoverSearch, spread
 from certiclust.evolution.engines import Limits as Blocks
@@ -21,16 +23,21 @@ from certiclust.space.cover import ClientLists, Cover, Floats, Ints
 
 #: Blocks of Algorithm 1 (20 to 50 ms each) at the start, and the size of its tables beyond which it is left out.
 GSEMO_BLOCKS, GSEMO_TABLES = 3, 3_000_000
-#: The first relaxation asks about this share of the incumbent; relative gain of the bound below which it has settled.
-FIRST_SHARE, SETTLED = 0.95, 3e-4
+#: The first relaxation asks about this share of the incumbent; relative gain of the bound below which it has settled,
+#: and below which triples are worth more.
+FIRST_SHARE, SETTLED, NEARLY = 0.95, 3e-4, 3e-3
 #: Share of all work for the first search. Later it gets so much of the work of the bound: little up to so many points,
 #: where the radius found is nearly always optimal and its proof takes the time, much beyond.
-FIRST_SEARCH, SMALL, LITTLE, MUCH = 0.3, 1500, 0.2, 1.5
+FIRST_SEARCH, SMALL, LITTLE, MUCH = 0.3, 1500, 0.2, 1.0
 #: Share of all work for one tree, up to SMALL points and beyond, where a tree is small or hopeless.
 TREE_SHARE, LARGE_TREE_SHARE = 0.35, 0.06
 #: How far the relaxation of the first tree may fall short of k columns, how much farther the next may after a success,
 #: and how near success and failure may come before no tree is tried any more.
-FIRST_REACH, FARTHER, CLOSE = 0.55, 1.15, 0.05
+FIRST_REACH, FARTHER, CLOSE = 0.15, 1.6, 0.05
+#: Rows times columns up to which HiGHS's integer solver is asked where a tree failed: beyond, trees do better.
+SOLVER_SIZE = 40_000
+#: Least share of a column that is looked at for violated triples; an interior solution has many tiny ones.
+LEAST_SHARE = 1e-4
 #: Relative difference below which two thresholds are one.
 ROUNDING = 1e-11
 
@@ -49,9 +56,9 @@ class Limits:
     target: float | None = None
 
 
-def default_budget(n: int) -> float:
-    """Return the work (of about 5 ns) after which an unproved run ends."""
-    return min(3.2e9 + 3e5 * n, 6e9)
+def default_budget(n: int, k: int) -> float:
+    """Return the work (of 5 to 7 ns) after which an unproved run ends; with few centres it has settled sooner."""
+    return 2e9 if n <= SMALL else min(2.2e9 + 2e5 * n + 1.4e7 * k, 6e9)
 
 
 class KCenterStrategy(Strategy):
@@ -78,13 +85,16 @@ class KCenterStrategy(Strategy):
         self.witness: dict[str, object] = {}
         self.live = problem.space.m
         self._first_clients = self.search.lists.clients.size
-        self._budget = default_budget(problem.space.n)
+        self._budget = default_budget(problem.space.n, problem.k)
         self._bound_work = 0.0
         self._rounds = 0
         self._asked = FIRST_SHARE * self.search.upper
         self._path: list[float] = []
         self._last: tuple[float, float, int] | None = None
-        self._settled = False
+        self._settled, self._asked_solver = False, False
+        #: Triples of clients (places in the working set) for the relaxation, once it has settled without any.
+        self._triples: Ints | None = None
+        self._slope = -1.8  # of log value against log threshold in the plane; later as measured
         self._reach = FIRST_REACH
         self._proved_reach, self._failed_reach = 0.0, inf
         #: The bound that the relaxation reached by itself, and by how much its value at the incumbent falls short of k.
@@ -105,7 +115,8 @@ class KCenterStrategy(Strategy):
         if found.pool is None:
             return found
         if self._lists is None:
-            self._lists = ClientLists(self.problem.space, found.clients[: self._first_clients], self.upper)
+            first, stop = found.clients[: self._first_clients], self.limits.should_stop
+            self._lists = ClientLists(self.problem.space, first, self.upper, should_stop=stop)
         return self._lists
 
     @property
@@ -182,7 +193,8 @@ class KCenterStrategy(Strategy):
 
     def reduce(self) -> None:
         """Forget distances at or beyond the incumbent: no better solution uses them."""
-        self.lists.shrink(self.upper)
+        if not self.limits.should_stop():
+            self.lists.shrink(self.upper)
 
     def _gsemo(self) -> None:
         """Run Algorithm 1 until it meets f1 >= 0 at size k, or for a moment."""
@@ -214,39 +226,69 @@ class KCenterStrategy(Strategy):
         asked = min(self._asked, self.upper) if target is None else self._first_above(target)
         cover = lists.reduced(asked)
         self.live = cover.columns.size
-        solution = relaxed_cover(cover, self.limits.seconds())
+        triples = self._rows_of_triples(cover)
+        solution = relaxed_cover(cover, self.limits.seconds(), triples=triples)
         self._bound_work += solution.work + 30.0 * lists.distance.size
         if self.limits.should_stop() and not solution.y.any():
             return
-        self._claim(cover, solution.y, asked)
+        self._claim(cover, solution, triples, asked)
         added = self._add_violated(cover, solution.x, asked)
+        fresh = 0 if self._triples is None else self._renew_triples(cover, solution, triples)
         self._path.append(self.threshold)
-        slope = -1.8  # of log value against log threshold in the plane; later as measured
-        if self._last is not None and self._last[2] == lists.clients.size - added:
+        size = lists.clients.size
+        if self._triples is None and self._last is not None and self._last[2] == size - added:
             change = log(asked / self._last[0])
             if abs(change) > 1e-5:
-                slope = min(-0.8, max(-3.0, log(solution.value / self._last[1]) / change))
-        self._last = asked, solution.value, lists.clients.size - added
-        following = asked * (max(solution.value, 1e-9) / k) ** (-1.0 / slope) * (1 - 0.3 * SETTLED)
-        stalled = len(self._path) > 5 and self._path[-1] <= self._path[-5] * (1 + SETTLED)
-        reached = added < max(3, k // 10) and following <= self.threshold * (1 + SETTLED)
-        self._settled = stalled or reached or (self._path[-1] == 0.0 and len(self._path) > 8)
+                self._slope = min(-0.8, max(-3.0, log(solution.value / self._last[1]) / change))
+        self._last = asked, solution.value, size - added
+        following = asked * (max(solution.value, 1e-9) / k) ** (-1.0 / self._slope) * (1 - 0.3 * SETTLED)
+        idle, gain = (5, NEARLY) if self._triples is None else (3, SETTLED)
+        stalled = len(self._path) > idle and self._path[-1] <= self._path[-idle] * (1 + gain)
+        reached = added + fresh < max(3, k // 10) and following <= self.threshold * (1 + gain)
+        if stalled or reached or (self._path[-1] == 0.0 and len(self._path) > 8):
+            self._settle()
         self._asked = min(max(following, self.threshold * (1 + 0.5 * SETTLED), 0.5 * self.upper), self.upper)
 
-    def _claim(self, cover: Cover, y: Floats, asked: float) -> bool:
+    def _settle(self) -> None:
+        """Go on to triples, and when those have settled as well, to trees."""
+        if self._triples is None:
+            self._triples, self._path = NO_TRIPLES, []
+        else:
+            self._settled = True
+
+    def _rows_of_triples(self, cover: Cover) -> Ints:
+        """Return the triples whose clients are all rows of a cover problem, as rows."""
+        if self._triples is None or not len(self._triples):
+            return NO_TRIPLES
+        row = np.full(self.lists.clients.size, -1, dtype=np.int64)
+        row[self.lists.place[cover.clients]] = np.arange(cover.clients.size)
+        rows = row[self._triples]
+        return np.asarray(rows[(rows >= 0).all(axis=1)])
+
+    def _renew_triples(self, cover: Cover, solution: LinearCover, triples: Ints) -> int:
+        """Keep the triples that have weight, and add those that a solution violates; returns how many are new."""
+        inside = cover.by_client.matrix().toarray().astype(bool)
+        x = np.where(solution.x > LEAST_SHARE, solution.x, 0.0)
+        fresh = violated_triples(inside, x, max(60, cover.clients.size // 6))
+        self._bound_work += fresh.work
+        kept = triples[solution.z > 1e-5]
+        self._triples = self.lists.place[cover.clients][np.concatenate([kept, fresh.rows])]
+        return len(fresh.rows)
+
+    def _claim(self, cover: Cover, solution: LinearCover, triples: Ints, asked: float) -> bool:
         """Raise the bound to the largest threshold that some weights prove; True if they prove the one asked about."""
         lists = self.lists
+        places = lists.place[cover.clients]
         weights = np.zeros(lists.clients.size, dtype=np.int64)
-        weights[lists.place[cover.clients]] = whole(y)
-        packing = Packing(lists, weights, self.problem.k)
+        weights[places] = whole(solution.y)
+        packing = Packing(lists, weights, self.problem.k, places[triples], whole(solution.z))
         good = packing.proves(asked)
         low, high = (asked, self.upper) if good else (min(self.threshold, asked), asked)
         reached = packing.stretched(low, high)
         self._bound_work += 10.0 * lists.distance.size
         if reached > self.threshold and packing.proves(reached):
             self.threshold = reached
-            stored = reached * (1 - self._margin[0]) - self._margin[1]
-            self.witness = packed_packing(stored, packing.clients, packing.y)
+            self.witness = packing.witness(reached * (1 - self._margin[0]) - self._margin[1])
         return good
 
     def _add_violated(self, cover: Cover, x: Floats, asked: float) -> int:
@@ -266,34 +308,57 @@ class KCenterStrategy(Strategy):
         stored = self.lists.gap_below(asked, *self._margin)
         cover = self.lists.reduced(stored)
         self.live = cover.columns.size
-        solution = relaxed_cover(cover, self.limits.seconds(), vertex=True)
+        triples = self._rows_of_triples(cover)
+        solution = relaxed_cover(cover, self.limits.seconds(), vertex=True, triples=triples)
         self._bound_work += solution.work + 30.0 * self.lists.distance.size
         short = max(0.0, self.problem.k - solution.value)
-        if self._claim(cover, solution.y, asked) or self.limits.should_stop():
+        if self._claim(cover, solution, triples, asked) or self.limits.should_stop():
             return
         if cover.columns.size <= self.problem.k or self._covered(cover, asked):
             return
         if asked == self.upper:
             self._short = short
-            if short > self._reach:
+            if short > self._reach and self.lists.values(self.lower, self.upper).size:
                 return
         rows = np.flatnonzero(solution.y > 1e-7)
-        tree = CoverTree(cover, self.problem.k, rows, self.limits.should_stop, self.limits.seconds)
+        triples = triples[solution.z > 1e-7]
+        tree = CoverTree(cover, self.problem.k, rows, self.limits.should_stop, self.limits.seconds, triples)
         share = TREE_SHARE if self._small else LARGE_TREE_SHARE
         proved = tree.run(min(share * self._budget, self._budget - self._work))
         self._bound_work += tree.work
         if proved:
-            # What lies between is rounding, unless a long chain of nearly equal distances had to be passed.
-            self.threshold = asked if stored >= asked * (1 - ROUNDING) else stored
-            self.witness = tree.packed(stored)
+            self._prove(asked, stored, tree.packed(stored))
             self._proved_reach = max(self._proved_reach, short)
         elif tree.found is not None:
             self._offer(cover.columns[tree.found], asked)
+            return
+        elif self._answered(cover, asked, stored):
             return
         else:
             self._failed_reach = min(self._failed_reach, max(short, self._proved_reach))
         farther = FARTHER * max(self._reach, self._proved_reach)
         self._reach = farther if self._failed_reach == inf else 0.5 * (self._proved_reach + self._failed_reach)
+
+    def _prove(self, asked: float, stored: float, witness: dict[str, object]) -> None:
+        """Raise the bound to the threshold asked about, by the witness of one just below."""
+        # What lies between is rounding, unless a long chain of nearly equal distances had to be passed.
+        self.threshold = asked if stored >= asked * (1 - ROUNDING) else stored
+        self.witness = witness
+
+    def _answered(self, cover: Cover, asked: float, stored: float) -> bool:
+        """Ask HiGHS where the tree ended, once at most and only if the problem is small; True if it has an answer."""
+        if self._asked_solver or cover.clients.size * cover.columns.size > SOLVER_SIZE or self.limits.should_stop():
+            return False
+        self._asked_solver = True
+        answer = ask_solver(cover, self.problem.k, self.limits.should_stop, self.limits.seconds())
+        self._bound_work += answer.work
+        if answer.impossible:
+            trusted = {"proof": "solver", "threshold": stored, "clients": cover.clients, "columns": cover.columns}
+            self._prove(asked, stored, trusted)
+            self._asked_solver = False
+        elif answer.found is not None:
+            self._offer(cover.columns[answer.found], asked)
+        return answer.impossible or answer.found is not None
 
     def _next_threshold(self) -> float:
         """Return the distance to ask about: the incumbent's radius, or one whose relaxation is within reach.

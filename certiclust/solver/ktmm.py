@@ -70,8 +70,8 @@ class Proof:
 
     Attributes
     ----------
-    labels, upper
-        The partition and its diameter.
+    labels, reach, upper
+        The partition, the largest distance of each point inside its cluster, and the largest of those: its diameter.
     lower
         No partition has a diameter below it.
     h, apart
@@ -84,6 +84,7 @@ class Proof:
     """
 
     labels: Labels
+    reach: FloatArray
     upper: float
     lower: float
     h: float
@@ -120,7 +121,7 @@ class KTMMStrategy(Strategy):
         self.matrix: FloatArray = space.matrix
         self.search = Recolouring(space.rows(), space.n, problem.k, seed, limits.should_stop)
         self.labels, self.upper = first.labels, first.upper
-        self._reach = problem.reach(first.labels)
+        self._reach = first.reach
         self.pool = Partitions(self.search, seed)
         self.nodes = 0
         self._bound_work = 0.0
@@ -128,7 +129,7 @@ class KTMMStrategy(Strategy):
         self._budget = limits.work if limits.work is not None else share * default_work(space.n)
         self.pool.add(self.labels, space.n)
         starts = [farthest_first(space, self.k + 1, s * space.n // DISPERSIONS)[0] for s in range(DISPERSIONS)]
-        self.h, self.apart = apart_points(self.matrix, self.k, starts, DISPERSION_STEPS)
+        self.h, self.apart = apart_points(self.matrix, self.k, starts, DISPERSION_STEPS, limits.should_stop)
         for start in starts[1:]:
             self.pool.add(space.assign(np.sort(start[: self.k]))[0], space.n)
         if first.h > self.h:
@@ -149,7 +150,7 @@ class KTMMStrategy(Strategy):
     def proof(self) -> Proof:
         """Return what was found and proved."""
         lower, steps = min(self.lower, self.upper), self.search.steps
-        return Proof(self.labels, self.upper, lower, self.h, self.apart, self.witness, steps, self.nodes)
+        return Proof(self.labels, self._reach, self.upper, lower, self.h, self.apart, self.witness, steps, self.nodes)
 
     def finished(self) -> bool:
         """Return whether gap, goal, budget or user end the loop."""

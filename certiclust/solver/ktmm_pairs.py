@@ -22,18 +22,10 @@ POLL = 128
 def single_cluster(problem: KTMMProblem) -> Proof:
     """Return the only partition into one cluster; the two points farthest apart are the witness."""
     labels = np.zeros(problem.space.n, dtype=np.int32)
-    i, j, diameter = farthest_pair(problem, labels)
-    return Proof(labels, diameter, diameter, diameter, np.array(sorted((i, j)), dtype=np.intp), None)
-
-
-def farthest_pair(problem: KTMMProblem, labels: NDArray[np.int32]) -> tuple[int, int, float]:
-    """Return two points of one cluster that are as far apart as any such two, and their distance."""
-    first, members, diameter = 0, np.zeros(1, dtype=np.intp), -1.0
-    for part, reach in problem.reaches(labels):
-        if reach.max() > diameter:
-            first, members, diameter = int(part[reach.argmax()]), part, float(reach.max())
-    second = int(members[problem.space.between(np.array([first]), members)[0].argmax()])
-    return first, second, diameter
+    reach = problem.reach(labels)
+    i, diameter = int(reach.argmax()), float(reach.max())
+    j = int(problem.space.distances(np.array([i]))[0].argmax())
+    return Proof(labels, reach, diameter, diameter, diameter, np.array(sorted((i, j)), dtype=np.intp), None)
 
 
 def two_clusters(problem: KTMMProblem, first: Proof, should_stop: Callable[[], bool]) -> Proof:
@@ -46,13 +38,14 @@ def two_clusters(problem: KTMMProblem, first: Proof, should_stop: Callable[[], b
     sides = _tree_sides(problem.space, should_stop)
     if sides is None:
         return first
-    i, _, diameter = farthest_pair(problem, sides)
+    reach = problem.reach(sides)
+    i, diameter = int(reach.argmax()), float(reach.max())
     cycle = odd_cycle(problem.space, i, diameter)
     if diameter == 0 or cycle is None or len(cycle) > MAX_CYCLE:
-        return Proof(sides, diameter, min(first.lower, diameter), first.h, first.apart, None)
+        return Proof(sides, reach, diameter, min(first.lower, diameter), first.h, first.apart, None)
     if len(cycle) == 3:
-        return Proof(sides, diameter, diameter, diameter, cycle, None)
-    return Proof(sides, diameter, diameter, first.h, first.apart, cycle)
+        return Proof(sides, reach, diameter, diameter, diameter, cycle, None)
+    return Proof(sides, reach, diameter, diameter, first.h, first.apart, cycle)
 
 
 def _tree_sides(space: Space, should_stop: Callable[[], bool]) -> NDArray[np.int32] | None:

@@ -43,7 +43,7 @@ class SampledStrategy(Strategy):
         self.problem, self.limits, self.first = problem, limits, first
         space, k = problem.space, problem.k
         self.labels, self.upper = first.labels, first.upper
-        self._reach = problem.reach(first.labels)
+        self._reach = first.reach
         size = max(SAMPLE, 4 * k)
         sampled = farthest_first(space, min(space.n, size), 0, should_stop=limits.should_stop)[0]
         # The k + 1 points known so far come first: they are a proof already.
@@ -52,7 +52,8 @@ class SampledStrategy(Strategy):
         core = precomputed_space(matrix, np.ones(len(self.sample)), own=True, check_metric=False)
         inside = KTMMProblem(core, k)
         labels = first.labels[self.sample]
-        start = replace(first, labels=labels, upper=inside.diameter(labels), apart=np.arange(len(first.apart)))
+        reach, apart = inside.reach(labels), np.arange(len(first.apart))
+        start = replace(first, labels=labels, reach=reach, upper=float(reach.max()), apart=apart)
         self.inner = KTMMStrategy(inside, replace(limits, work=SAMPLE_WORK), seed, start)
         self.search = Recolouring(space.rows(), space.n, k, seed, limits.should_stop)
         self._extended = inf
@@ -70,6 +71,7 @@ class SampledStrategy(Strategy):
         points = None if inner.points is None else self.sample[inner.points]
         return Proof(
             labels=self.labels,
+            reach=self._reach,
             upper=self.upper,
             lower=self.lower,
             h=inner.h,
@@ -126,6 +128,8 @@ class SampledStrategy(Strategy):
             members = self.sample[self.inner.labels == c]
             reach = np.zeros(space.n)
             for start in range(0, len(members), size):
+                if self.limits.should_stop():
+                    return
                 np.maximum(reach, space.distances(members[start : start + size]).max(axis=0), out=reach)
             closer = reach < nearest
             labels[closer], nearest[closer] = c, reach[closer]

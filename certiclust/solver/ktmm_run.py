@@ -32,9 +32,10 @@ MAX_PAIRS = 20_000
 
 @dataclass(frozen=True)
 class KTMMRun:
-    """A partition into k clusters, the bound with its witness, iterations, and what was done in words."""
+    """A partition into k clusters, how far each point reaches in its own, the bound, iterations, and a word on how."""
 
     labels: Labels
+    reach: NDArray[np.float64]
     bound: Bound
     iterations: int
     method: str
@@ -73,7 +74,7 @@ def run_ktmm(
     start = problem.space.assign(np.sort(centers[:k]))[0]
     if len(centers) <= k and problem.diameter(start) == 0:
         method = "farthest-first points, one cluster for each distinct point"
-        return KTMMRun(split(start, k), separation_bound(problem, 0.0, None), 1, method)
+        return KTMMRun(split(start, k), np.zeros(n), separation_bound(problem, 0.0, None), 1, method)
     starts = [start] if labels is None else [start, labels]
     run = None
     # Farthest-first points meet the theorem's condition at once, so Algorithm 1 runs only where it was asked for.
@@ -94,7 +95,9 @@ def run_ktmm(
         proof = _loop(problem, limits, seed, record, iterations, proof)
     begun = f"GSEMO, {iterations:,} iterations" if iterations else "farthest-first points"
     method = f"{begun}, recolouring, {proof.steps:,} steps, and exact colouring, {proof.nodes:,} nodes"
-    return KTMMRun(split(proof.labels, k), _bound(problem, proof), iterations or 1 + proof.steps, method)
+    labels = split(proof.labels, k)
+    reach = proof.reach if len(np.unique(proof.labels)) == k else problem.reach(labels)
+    return KTMMRun(labels, reach, _bound(problem, proof), iterations or 1 + proof.steps, method)
 
 
 def _algorithm_one(problem: KTMMProblem, limits: Limits, max_iter: int, seed: int) -> Run:
@@ -116,7 +119,8 @@ class _Asked(Criterion):
 
 def _first(problem: KTMMProblem, starts: list[Labels], centers: IntArray, run: Run | None) -> Proof:
     """Return the best of the partitions at hand, with the best k + 1 points."""
-    diameters = [problem.diameter(start) for start in starts]
+    reaches = [problem.reach(start) for start in starts]
+    diameters = [float(reach.max()) for reach in reaches]
     h, apart = 0.0, centers[:0]
     if len(centers) == problem.k + 1:  # without a metric, fewer points may be at distance 0 from all others
         between = problem.space.between(centers, centers)
@@ -124,7 +128,7 @@ def _first(problem: KTMMProblem, starts: list[Labels], centers: IntArray, run: R
     if run is not None and run.apart is not None and run.h > h:
         h, apart = run.h, run.apart
     best = int(np.argmin(diameters))
-    return Proof(starts[best], diameters[best], min(h, diameters[best]), h, apart, None)
+    return Proof(starts[best], reaches[best], diameters[best], min(h, diameters[best]), h, apart, None)
 
 
 def _loop(problem: KTMMProblem, limits: Limits, seed: int, record: Record, iterations: int, first: Proof) -> Proof:

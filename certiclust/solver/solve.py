@@ -94,6 +94,7 @@ class _Found:
     method: str
     complete: bool = True
     labels: NDArray[np.int32] | None = None
+    cost: float | None = None
 
 
 def solve(
@@ -146,7 +147,7 @@ def solve(
         else:
             found = _gsemo(problem, algorithm, budget, random_state, should_stop, callbacks)
         timed_out = limit is not None and should_stop() and not interrupted()
-        cost = _cost(problem, found)
+        cost = problem.cost(found.centers) if found.cost is None else found.cost
         bound = _checked(problem, found, checks_stop) if certify else None
         return Result(
             centers=found.centers,
@@ -213,8 +214,9 @@ def _colouring_loop(
     history, record = _recorder(callbacks)
     limits = Limits(budget.gap_tol, should_stop, budget.goal)
     found = run_ktmm(problem, limits, budget.max_iter, random_state, record, labels)
-    centers, partition = problem.central(found.labels)
-    return _Found(centers, found.bound, found.iterations, history, found.method, labels=partition)
+    centers, partition = problem.central(found.labels, found.reach)
+    cost = float(found.reach.max())
+    return _Found(centers, found.bound, found.iterations, history, found.method, labels=partition, cost=cost)
 
 
 def _cover_loop(
@@ -232,7 +234,7 @@ def _cover_loop(
 
     limits = Limits(budget.gap_tol, budget.max_iter or inf, should_stop, seconds)
     run = run_kcenter(problem, limits, random_state, record)
-    return _Found(run.centers, run.bound, run.iterations, history, run.method)
+    return _Found(run.centers, run.bound, run.iterations, history, run.method, cost=run.radius)
 
 
 def _recorder(callbacks: Callbacks) -> tuple[list[HistoryRow], Callable[[int, float, float, int], None]]:
@@ -248,14 +250,6 @@ def _recorder(callbacks: Callbacks) -> tuple[list[HistoryRow], Callable[[int, fl
             callback(Progress(seconds, iteration, upper, lower, iteration, upper < inf, 1, upper < inf))
 
     return history, record
-
-
-def _cost(problem: Problem, found: _Found) -> float:
-    """Return the cost of what was found: of its own partition, where it has one."""
-    if found.labels is not None:
-        assert isinstance(problem, KTMMProblem)
-        return problem.diameter(found.labels)
-    return problem.cost(found.centers)
 
 
 def _size_k(problem: Problem, run: Run) -> tuple[IntArray, bool]:

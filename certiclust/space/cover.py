@@ -8,6 +8,7 @@ part of the clients (but with all candidates) is a proof.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -116,10 +117,19 @@ class ClientLists:
         Entries at this distance or beyond are not kept: thresholds above it cannot be asked about.
     pool : ndarray or None, default=None
         The candidates to be looked at, ascending; None for all. A search may do with some, a proof may not.
+    should_stop : callable, default never
+        Polled while clients are added: those that are left then stay outside.
     """
 
-    def __init__(self, space: Space, clients: Ints, limit: float, pool: Ints | None = None) -> None:
-        self.space, self.limit, self.pool = space, limit, pool
+    def __init__(
+        self,
+        space: Space,
+        clients: Ints,
+        limit: float,
+        pool: Ints | None = None,
+        should_stop: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self.space, self.limit, self.pool, self._should_stop = space, limit, pool, should_stop
         self.clients: Ints = np.zeros(0, dtype=np.int64)
         self.start: Ints = np.zeros(1, dtype=np.int64)
         self.candidate: Indices = np.zeros(0, dtype=np.int32)
@@ -148,6 +158,9 @@ class ClientLists:
             found = np.nonzero(near)[1]
             candidates.append((found if self.pool is None else self.pool[found]).astype(np.int32))
             distances.append(rows[near])
+            if self._should_stop():
+                fresh = fresh[: begin + step]
+                break
         self.start, self.candidate = np.concatenate(starts), np.concatenate(candidates)
         self.distance = np.concatenate(distances)
         self.place[fresh] = self.clients.size + np.arange(fresh.size)

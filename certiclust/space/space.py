@@ -116,8 +116,7 @@ class Space:
         for part in gen_batches(len(centers), max(1, 4_000_000 // max(1, self.n))):
             d = self.distances(centers[part])
             for label, row in enumerate(d, part.start):
-                closer = row < nearest
-                labels[closer] = label
+                np.copyto(labels, label, where=row < nearest)
                 np.minimum(nearest, row, out=nearest)
         if self.own:
             labels[centers] = np.arange(len(centers))

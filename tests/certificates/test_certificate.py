@@ -15,6 +15,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse
+import scipy.spatial
 import sklearn
 from sklearn.exceptions import ConvergenceWarning
 
@@ -644,6 +645,24 @@ def test_tampered_labels():
         assert "'labels'" in refused(with_witness(certificate, "labels", changed), "witness")
     for odd in (labels[:-1], [*labels, 0], [labels], None, "0" * 40, {}):
         assert "'labels'" in refused(with_witness(certificate, "labels", odd), "witness")
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan", "chebyshev", "sqeuclidean"])
+@pytest.mark.parametrize("line", [False, True])
+def test_the_diameter_of_any_partition_is_the_largest_of_all_pairs(metric, line):
+    """The verifier leaves out pairs that are near by the triangle inequality: never the farthest one."""
+    rng = np.random.default_rng(7)
+    for _ in range(10):
+        points = np.outer(rng.random(60), [1.0, 0.3]) if line else rng.normal(size=(60, 2))
+        certificate = KTMM(4, metric=metric, random_state=0).fit(points).certificate_
+        labels = rng.integers(4, size=60)
+        labels[certificate.witness["centers"]] = range(4)
+        between = scipy.spatial.distance.cdist(points, points, metric.replace("manhattan", "cityblock"))
+        diameter = between[labels[:, None] == labels].max()
+        other = replace(with_witness(certificate, "labels", labels.tolist()), cost=diameter, guarantee=None)
+        other.verify(points)
+        with pytest.raises(CertificateError, match="cost: "):
+            replace(other, cost=diameter * (1 - 1e-9)).verify(points)
 
 
 def test_centres_of_ktmm_lie_in_their_clusters():

@@ -14,8 +14,12 @@ from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
 from certiclust import Certificate, CertificateError, KCenter
+from certiclust.bounds import cover_solver
+from certiclust.bounds.cover_solver import ask_solver
 from certiclust.bounds.cover_tree import CoverTree
-from certiclust.bounds.packing import Packing, relaxed_cover, whole
+from certiclust.bounds.odd_rows import violated_triples
+from certiclust.bounds.packing import Packing, new_highs, relaxed_cover, whole
+from certiclust.certificates.cover import proved_threshold
 from certiclust.evolution.cover_search import CoverSearch
 from certiclust.evolution.kernels import cover as kernels
 from certiclust.evolution.kernels.rng import seeded
@@ -348,9 +352,124 @@ def test_the_word_of_a_solver_is_checked_by_solving_again():
     D = cycle_matrix(1)
     certificate = fitted(D, n_clusters=2, metric="precomputed").certificate_
     assert certificate.cost == 1.0
-    trusted = {"proof": "solver", "threshold": 1.0, "clients": np.arange(5)}
+    trusted = {"proof": "solver", "threshold": 1.0, "clients": np.arange(5), "columns": np.arange(5)}
     replace(certificate, witness={**certificate.witness, "cover": trusted}).verify(D)
     refused(replace(certificate, witness={**certificate.witness, "cover": {**trusted, "threshold": 1.5}}), D)
+    refused(replace(certificate, witness={**certificate.witness, "cover": {**trusted, "columns": np.arange(3)}}), D)
+
+
+@quick
+@given(seed=seeds)
+def test_the_solver_says_what_is_true(seed):
+    rng = np.random.default_rng(seed)
+    inside, cover = cover_problem(rng, rows=14, columns=12)
+    k = int(rng.integers(1, inside.shape[1] + 1))
+    answer = ask_solver(cover, k, lambda: False, inf)
+    assert answer.impossible == (not coverable(inside, k))
+    if not answer.impossible:
+        assert answer.found.size <= k
+        assert inside[:, answer.found].any(axis=1).all()
+
+
+@pytest.fixture
+def no_tree(monkeypatch):
+    """Trees that always come to their end without an answer, and a problem that needs one."""
+    D, k, _ = tree_case()
+
+    def run(tree, work):
+        tree._pair_work += work
+        return False
+
+    monkeypatch.setattr(CoverTree, "run", run)
+    return D, k
+
+
+def test_the_solver_is_asked_where_a_tree_failed(no_tree, tmp_path):
+    D, k = no_tree
+    certificate = fitted(D, n_clusters=k, metric="precomputed").certificate_
+    assert certificate.optimal
+    assert certificate.witness["cover"]["proof"] == "solver"
+    assert "the word of the solver HiGHS" in str(certificate)
+    certificate.verify(D)
+    certificate.save(tmp_path / "c.json")
+    Certificate.load(tmp_path / "c.json").verify(D)
+    refused(replace(certificate, n_clusters=k + 1), D)
+    refused(altered(certificate, clients=certificate.witness["cover"]["clients"][:3]), D)
+
+
+def test_a_solver_at_its_limit_proves_nothing(no_tree, monkeypatch):
+    D, k = no_tree
+    monkeypatch.setattr(cover_solver, "MOST_NODES", 0)
+    monkeypatch.setattr(cover_solver, "new_highs", lambda seconds, **options: new_highs(1e-9, **options))
+    certificate = fitted(D, n_clusters=k, metric="precomputed").certificate_
+    assert not certificate.optimal
+    assert certificate.witness.get("cover", {}).get("proof") != "solver"
+    certificate.verify(D)
+
+
+def joint_row(inside, triple):
+    return np.ceil(inside[list(triple)].sum(axis=0) / 2)
+
+
+@quick
+@given(seed=seeds)
+def test_joint_rows_hold_for_every_cover_and_violated_ones_are_found(seed):
+    rng = np.random.default_rng(seed)
+    inside, cover = cover_problem(rng, rows=9, columns=8)
+    triples = list(itertools.combinations(range(len(inside)), 3))
+    for size in range(1, inside.shape[1] + 1):
+        for chosen in itertools.combinations(range(inside.shape[1]), size):
+            if inside[:, list(chosen)].any(axis=1).all():
+                assert all(joint_row(inside, triple)[list(chosen)].sum() >= 2 for triple in triples)
+    x = relaxed_cover(cover, inf, vertex=True).x
+    worst = {triple: 2 - joint_row(inside, triple) @ x for triple in triples}
+    found = [tuple(sorted(triple)) for triple in violated_triples(inside, x, 1000).rows.tolist()]
+    assert all(worst[triple] > 0.02 for triple in found)
+    # A triple that shares nothing in some pair cannot be violated; the others are looked at if their rows are tight.
+    tight = inside @ x <= 1.19
+    if any(gain > 0.04 and tight[list(triple)].all() for triple, gain in worst.items()):
+        assert found
+
+
+def test_triples_prove_what_rows_alone_do_not():
+    """Three rows and a column for each pair of them: 1.5 columns in the relaxation, 2 in truth, and no split."""
+    inside = np.kron(np.eye(3, dtype=bool), ~np.eye(3, dtype=bool))
+    tree = CoverTree(as_cover(inside), 5, np.arange(len(inside)), lambda: False, lambda: inf)
+    assert tree.run(1e12)
+    assert len(tree.nodes) == 1
+
+
+def triple_case():
+    """Three times three points, with a fourth, fifth and sixth near two of them each: 5 centres at distance 1 fail.
+
+    The relaxation needs only 3 * 3/2 centres.
+    """
+    part = np.full((6, 6), 2.0)
+    part[3:, 3:] = 1.0
+    for i in range(3):
+        for j in range(3):
+            if i != j:
+                part[i, 3 + j] = part[3 + j, i] = 1.0
+    np.fill_diagonal(part, 0.0)
+    D = np.full((18, 18), 3.0)
+    for c in range(0, 18, 6):
+        D[c : c + 6, c : c + 6] = part
+    certificate = fitted(D, n_clusters=5, metric="precomputed").certificate_
+    assert certificate.witness["cover"]["proof"] == "packing"
+    assert certificate.optimal
+    return D, certificate
+
+
+def test_corrupted_triples_are_refused():
+    X, certificate = triple_case()
+    certificate.verify(X)
+    triples = np.array(certificate.witness["cover"]["triples"])
+    refused(altered(certificate, triples=triples[:-1].tolist()), X)
+    refused(altered(certificate, triples=triples[:-3].tolist()), X)
+    refused(altered(certificate, triples=(triples + 10**6).tolist()), X)
+    refused(altered(certificate, triples=(-1 - triples).tolist()), X)
+    refused(altered(certificate, triples=np.roll(triples, 1).tolist()), X)
+    refused(altered(certificate, threshold=3.0), X)
 
 
 @quick
@@ -364,13 +483,17 @@ def test_packings_never_prove_too_much(seed):
     some = rng.permutation(n)[: int(rng.integers(1, n + 1))]
     lists = ClientLists(space, some, float(D.max()) + 1)
     y = whole(rng.random(some.size) * (rng.random(some.size) < 0.7))
-    packing = Packing(lists, y, k)
+    triples = rng.integers(0, some.size, (int(rng.integers(0, 4)), 3))
+    packing = Packing(lists, y, k, triples, whole(rng.random(len(triples))))
     best = optimum(D, k)
     thresholds = [*np.unique(D[some]), float(D.max()) + 1]
     proved = [t for t in thresholds if packing.proves(t)]
     assert all(t <= best for t in proved)
     if proved and proved[0] < proved[-1]:
         assert packing.stretched(proved[0], thresholds[-1]) == proved[-1]
+    for t in proved:
+        if t > 0:
+            assert proved_threshold(packing.witness(float(t)), lambda clients: iter([D[clients]]), n, k) == t
 
 
 @quick

@@ -19,7 +19,9 @@ from certiclust.evolution.kernels.recolour import uncolour
 from certiclust.evolution.partitions import crossed
 from certiclust.evolution.recolouring import Recolouring
 from certiclust.problems import KTMMProblem
+from certiclust.solver.ktmm import Limits, Proof
 from certiclust.solver.ktmm_pairs import odd_cycle
+from certiclust.solver.ktmm_points import SampledStrategy
 from certiclust.solver.ktmm_run import split
 from certiclust.space import Metric, build_space
 from certiclust.space.farthest import farthest_first
@@ -192,6 +194,21 @@ def test_from_coordinates(k, monkeypatch):
     assert est.cost_ >= held.certificate_.lower_bound * (1 - 1e-12)
     assert est.certificate_.gap < 0.5
     assert k > 2 or est.certificate_.optimal
+
+
+def test_a_stop_while_a_sample_is_extended_keeps_the_incumbent(monkeypatch):
+    problem = KTMMProblem(space_of(np.random.default_rng(2).random((300, 2))), 6)
+    centers, _, _ = farthest_first(problem.space, 7, 0)
+    labels = problem.space.assign(np.sort(centers[:6]))[0]
+    reach = problem.reach(labels)
+    first = Proof(labels, reach, float(reach.max()), 0.0, 0.0, centers, None)
+    stopped = False
+    strategy = SampledStrategy(problem, Limits(0.0, lambda: stopped, work=1e6), 0, first)
+    stopped = True
+    monkeypatch.setattr(strategy, "_keep", lambda labels: pytest.fail("half a partition was offered"))
+    strategy._extend()
+    assert strategy.labels is labels
+    assert strategy.upper == reach.max()
 
 
 def test_time_limit_is_kept_and_nothing_is_called_optimal_without_proof():
