@@ -103,8 +103,9 @@ def verify(
         raise CertificateError(f"n_clusters: {certificate.n_clusters} is not between 1 and {instance.m}.")
     if certificate.problem not in _REASONS:
         raise CertificateError(f"problem: {certificate.problem!r} is unknown.")
-    centers = _centers(certificate, instance, rows, "centers")
-    cost = _cost(certificate, instance, centers)
+    anywhere = "cluster_centers" in certificate.witness
+    centers = np.empty(0, dtype=np.intp) if anywhere else _centers(certificate, instance, rows, "centers")
+    cost = _cost_of_positions(certificate, instance) if anywhere else _cost(certificate, instance, centers)
     relative, absolute = instance.errors(instance.n)
     slack = 4 * (relative * cost + absolute * float(instance.weights.sum()))
     if not abs(certificate.cost - cost) <= slack:
@@ -270,6 +271,21 @@ def _cost(certificate: Certificate, instance: Instance, centers: IntArray) -> fl
     return float(instance.weights @ nearest)
 
 
+def _cost_of_positions(certificate: Certificate, instance: Instance) -> float:
+    """Return the cost of k-means with the centres of the witness, wherever they are."""
+    if certificate.problem != "k-means":
+        raise CertificateError(f"witness: 'cluster_centers' are not centres of {certificate.problem}.")
+    if certificate.metric != "sqeuclidean":
+        raise CertificateError("metric: k-means is about squared Euclidean distances.")
+    positions = _matrix(certificate.witness["cluster_centers"], "cluster_centers")
+    if positions.shape != (certificate.n_clusters, instance.clients.shape[1]):
+        raise CertificateError(f"witness: 'cluster_centers' must be {certificate.n_clusters} rows as wide as X.")
+    size = max(1, 4_000_000 // len(positions))
+    parts = [instance.clients[start : start + size] for start in range(0, instance.n, size)]
+    nearest = np.concatenate([cdist(part, positions, "sqeuclidean").min(axis=1) for part in parts])
+    return float(instance.weights @ nearest)
+
+
 def _diameter(certificate: Certificate, instance: Instance, centers: IntArray) -> float:
     """Return the largest distance inside a cluster of the stored labels, one label per client."""
     listed = certificate.witness.get("labels")
@@ -359,9 +375,11 @@ def _colouring(certificate: Certificate, instance: Instance, rows: IntArray) -> 
 
 def _swap_optimal(certificate: Certificate, instance: Instance, rows: IntArray) -> tuple[float, float | None]:
     """Return the bound and the ratio that a swap-optimal solution proves, all swaps looked at."""
-    if "swap_optimal" not in certificate.witness:
+    anywhere = "cluster_centers" in certificate.witness
+    key = "centers" if anywhere else "swap_optimal"
+    if key not in certificate.witness:
         return 0.0, 1.0 if certificate.cost == 0 else None
-    centers = _centers(certificate, instance, rows, "swap_optimal")
+    centers = _centers(certificate, instance, rows, key)
     cost, change, scale = _least_swap_change(instance, centers)
     k = certificate.n_clusters
     relative, absolute = instance.errors(instance.n)
@@ -387,6 +405,8 @@ def _swap_optimal(certificate: Certificate, instance: Instance, rows: IntArray) 
     bound = cost / ratio * (1 - relative) - absolute * float(instance.weights.sum())
     # The factor is the solution's own only if it costs no more than the swap-optimal one.
     own = ratio if certificate.cost <= cost * (1 + 4 * relative) else None
+    if anywhere and not instance.own:
+        bound = 0.0  # centres anywhere may undercut the best of the given candidates
     return bound, own if certificate.problem != "fair k-median" else None
 
 

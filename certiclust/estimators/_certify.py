@@ -33,7 +33,8 @@ def certify(
     problem, result : Problem and Result
         What was solved, and what was found and proved.
     centers : ndarray
-        The centres as the user counts them: rows of X, or of the candidates.
+        The centres as the user counts them: rows of X, or of the candidates. Where the centres are positions these are
+        candidates that cost no less, with all their swaps looked at, or none.
     labels : ndarray
         Labels of the clients (rows of positive weight).
     rows : ndarray or None
@@ -47,7 +48,9 @@ def certify(
     """
     bound = result.bound
     assert bound is not None
-    witness: dict[str, Any] = {"centers": centers}
+    witness: dict[str, Any] = {"centers": centers} if len(centers) else {}
+    if result.positions is not None:
+        witness["cluster_centers"] = result.positions
     for name, evidence in bound.witness.items():
         # A tree numbers candidates as the verifier does; lists of rows are given as the user counts them.
         witness[name] = evidence if rows is None or isinstance(evidence, dict) else rows[evidence]

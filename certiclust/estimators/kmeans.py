@@ -1,4 +1,4 @@
-"""k-means over a finite candidate set as a scikit-learn estimator."""
+"""k-means as a scikit-learn estimator: centres anywhere, or Algorithm 1 over a finite candidate set."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import StrOptions
 
-from certiclust.estimators._base import CertifiedClusterer, FloatArray, validated_candidates
-from certiclust.problems import KMeansProblem
+from certiclust.estimators._base import CertifiedClusterer, FloatArray, IntArray, validated_candidates
+from certiclust.problems import KMeansProblem, Problem
+from certiclust.solver import Result
 from certiclust.space import Space
 from certiclust.space.metrics import MetricLike
 
@@ -17,24 +18,29 @@ from certiclust.space.metrics import MetricLike
 class KMeans(CertifiedClusterer):
     r"""k-means clustering with a proof: the sum of squared distances to the centres, as small as possible.
 
-    Minimises :math:`\sum_i w_i \min_{u \in X} \lVert v_i - u \rVert^2` over sets X of k candidates. With the data
-    points as candidates the best such set costs at most twice the optimum with centres anywhere. GSEMO reaches ratio
-    :math:`(1 + \varepsilon_C)\,25/(1 - \varepsilon)^2` in expected polynomial time [1]_. The certificate checks all
-    single swaps: if none improves the solution, it is at most 26.65 times the optimum with centres anywhere (25 times
-    the best centres among the candidates, where these are given).
+    Minimises :math:`\sum_i w_i \min_{u \in X} \lVert v_i - u \rVert^2` over sets X of k centres. ``algorithm="auto"``
+    puts them anywhere: swaps, crossover and Lloyd's iteration as operators of an evolution, on a coreset first where the
+    data are many. ``algorithm="gsemo"`` takes them from the candidates; with the data points as candidates the best such
+    set costs at most twice the optimum with centres anywhere, and GSEMO reaches ratio
+    :math:`(1 + \varepsilon_C)\,25/(1 - \varepsilon)^2` in expected polynomial time [1]_. The certificate has a lower bound
+    on the optimum, and checks all single swaps of k candidates that cost no less than the solution: if none improves
+    them, the solution is at most 26.65 times the optimum with centres anywhere (25 times the best centres among the
+    candidates, where these are given). It says so where the data are too many for that check.
 
     Parameters
     ----------
     n_clusters : int, default=8
         Number of clusters.
     candidates : array-like of shape (n_candidates, n_features) or "data", default="data"
-        Where centres may be.
+        Where centres may be for ``algorithm="gsemo"``, and what the guarantee of ``algorithm="auto"`` compares with.
     algorithm : {"auto", "gsemo"}, default="auto"
-        ``"gsemo"`` is Algorithm 1 of the paper and nothing else; ``"auto"`` adds a swap polish.
+        ``"gsemo"`` is Algorithm 1 of the paper and nothing else: centres are candidates. ``"auto"`` searches for centres
+        anywhere.
     max_iter : int, "theorem" or None, default=None
-        Iterations of GSEMO, counted as in the paper. ``"theorem"`` is the ceiling of the expected iteration bound (an
-        expectation: its condition is still checked). None stops after ``10 * n_candidates * k`` iterations
-        without progress.
+        Iterations of GSEMO, counted as in the paper, or offspring of the search. ``"theorem"`` is the ceiling of the
+        expected iteration bound (an expectation: its condition is still checked). None stops GSEMO after
+        ``10 * n_candidates * k`` iterations without progress, and the search after a counted amount of work (some
+        seconds) or ``400 + 200 * k`` offspring without progress.
     time_limit : float or None, default=None
         Seconds after which the best solution so far is returned, with a warning.
     gap_tol : float, default=0.0
@@ -53,15 +59,15 @@ class KMeans(CertifiedClusterer):
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        Nearest centre, ties to the lower label; a row that is a centre has its own.
+        Nearest centre, ties to the lower label; for ``algorithm="gsemo"`` a row that is a centre has its own.
     center_indices_, medoid_indices_ : ndarray of shape (n_clusters,)
-        Rows of the candidates (of X by default) that are centres, ascending.
+        Rows of the candidates (of X by default) that are centres, ascending; only for ``algorithm="gsemo"``.
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         The centres.
     cost_, inertia_ : float
         The weighted sum of squared distances to the nearest centre.
     n_iter_ : int
-        GSEMO iterations, counted as in the paper.
+        GSEMO iterations, counted as in the paper, or offspring of the search.
     certificate_ : Certificate or None
         How far from optimal the answer can be at most, with the evidence.
     history_ : ndarray
@@ -78,7 +84,7 @@ class KMeans(CertifiedClusterer):
     >>> X = np.array([[0.0], [1.0], [2.0], [10.0], [12.0]])
     >>> est = KMeans(n_clusters=2, random_state=0).fit(X)
     >>> est.cost_
-    6.0
+    4.0
     >>> est.certificate_.verify(X)
     """
 
@@ -122,6 +128,15 @@ class KMeans(CertifiedClusterer):
 
     def _cost(self, labels: NDArray[np.int32], distances: FloatArray, weights: FloatArray, X: FloatArray) -> float:
         return float(weights @ distances)
+
+    def _hold_matrix(self) -> bool:
+        return self.algorithm == "gsemo"
+
+    def _partition(self, problem: Problem, result: Result) -> tuple[IntArray, NDArray[np.int32]]:
+        if result.positions is None:
+            return super()._partition(problem, result)
+        assert result.labels is not None
+        return result.centers, result.labels
 
     def _candidates(self, X: FloatArray) -> FloatArray | None:
         return None if isinstance(self.candidates, str) else validated_candidates(self.candidates, X, "sqeuclidean")

@@ -18,6 +18,7 @@ from certiclust.evolution.polish import least_swap_change, swap_polish
 from certiclust.problems import (
     FairKMedianProblem,
     KCenterProblem,
+    KMeansProblem,
     KMedianProblem,
     KTMMProblem,
     MaxProblem,
@@ -26,8 +27,11 @@ from certiclust.problems import (
 )
 
 IntArray = NDArray[np.intp]
+FloatArray = NDArray[np.float64]
 #: Seconds that the last checks may take beyond a time limit, and a tenth of the limit more.
 GRACE = 0.03
+#: Share of a time limit after which the search of k-means leaves the rest to the bound.
+SEARCH_SHARE = 0.5
 
 Callbacks = tuple[Callable[[Progress], None], ...]
 
@@ -52,9 +56,10 @@ class Result:
     Attributes
     ----------
     centers : ndarray of k candidate indices, ascending
-        The solution.
+        The solution; where it is `positions`, candidates that cost no less and that no single swap improves, or none if
+        that was not checked.
     labels : ndarray or None
-        The partition, where it is not the one by nearest centre.
+        The partition, where it is not the one by nearest candidate in `centers`.
     cost : float
         Its cost.
     bound : Bound or None
@@ -69,6 +74,8 @@ class Result:
         Whether the search itself met a size-k solution; otherwise its largest one was filled up by index.
     interrupted, timed_out : bool
         What ended it early, if anything did.
+    positions : ndarray of shape (k, l) or None
+        The centres, where they are not candidates.
     """
 
     centers: IntArray
@@ -81,6 +88,7 @@ class Result:
     complete: bool
     interrupted: bool
     timed_out: bool
+    positions: FloatArray | None = None
 
 
 @dataclass(frozen=True)
@@ -94,6 +102,8 @@ class _Found:
     method: str
     complete: bool = True
     labels: NDArray[np.int32] | None = None
+    positions: FloatArray | None = None
+    cost: float | None = None
 
 
 def solve(
@@ -114,7 +124,7 @@ def solve(
         One of the five.
     algorithm : {"gsemo", "auto"}
         ``"gsemo"`` is Algorithm 1 and nothing else; ``"auto"`` is the loop of evolution, bound and reduction for
-        k-median, k-center and k-tMM, and for the other problems GSEMO followed by a swap polish.
+        k-median, k-means, k-center and k-tMM, and for fair k-median GSEMO followed by a swap polish.
     budget : Budget
         When to end.
     random_state : int
@@ -143,6 +153,11 @@ def solve(
             found = _colouring_loop(problem, budget, random_state, should_stop, callbacks, labels)
         elif algorithm == "auto" and isinstance(problem, KCenterProblem):
             found = _cover_loop(problem, budget, random_state, should_stop, callbacks)
+        elif algorithm == "auto" and isinstance(problem, KMeansProblem):
+            # Without a certificate only the last descent comes after the search.
+            search_stop = stops_after(None if limit is None else limit * (SEARCH_SHARE if certify else 0.9))
+            stops = search_stop, should_stop, checks_stop
+            found = _descent_loop(problem, budget, certify, random_state, stops, callbacks)
         else:
             found = _gsemo(problem, algorithm, budget, random_state, should_stop, callbacks)
         timed_out = limit is not None and should_stop() and not interrupted()
@@ -159,6 +174,7 @@ def solve(
             complete=found.complete,
             interrupted=interrupted(),
             timed_out=timed_out,
+            positions=found.positions,
         )
 
 
@@ -235,6 +251,26 @@ def _cover_loop(
     return _Found(run.centers, run.bound, run.iterations, history, run.method)
 
 
+def _descent_loop(
+    problem: KMeansProblem,
+    budget: Budget,
+    certify: bool,
+    random_state: int,
+    stops: tuple[Callable[[], bool], Callable[[], bool], Callable[[], bool]],
+    callbacks: Callbacks,
+) -> _Found:
+    """Search for centres anywhere and bound the optimum of k-means; `stops` end the search, the bound, the checks."""
+    from certiclust.solver.kmeans_run import Limits, run_kmeans
+
+    history, record = _recorder(callbacks)
+    limits = Limits(budget.gap_tol, budget.max_iter or inf, certify, *stops)
+    run = run_kmeans(problem, limits, random_state, record)
+    method = f"evolution of centres anywhere and bound, {run.iterations:,} offspring"
+    return _Found(
+        run.rows, run.bound, run.iterations, history, method, True, run.labels, run.positions, run.cost
+    )
+
+
 def _recorder(callbacks: Callbacks) -> tuple[list[HistoryRow], Callable[[int, float, float, int], None]]:
     """Return a history and the function that adds a row to it and tells the callbacks."""
     history: list[HistoryRow] = []
@@ -252,6 +288,8 @@ def _recorder(callbacks: Callbacks) -> tuple[list[HistoryRow], Callable[[int, fl
 
 def _cost(problem: Problem, found: _Found) -> float:
     """Return the cost of what was found: of its own partition, where it has one."""
+    if found.cost is not None:
+        return found.cost
     if found.labels is not None:
         assert isinstance(problem, KTMMProblem)
         return problem.diameter(found.labels)
@@ -269,7 +307,7 @@ def _size_k(problem: Problem, run: Run) -> tuple[IntArray, bool]:
 
 def _checked(problem: Problem, found: _Found, should_stop: Callable[[], bool]) -> Bound:
     """Return what is proved in the end: for the sum problems all swaps are looked at, over all candidates."""
-    if isinstance(problem, MaxProblem):
+    if isinstance(problem, MaxProblem) or found.positions is not None:
         assert found.bound is not None
         return found.bound
     if isinstance(problem, FairKMedianProblem):
