@@ -375,7 +375,8 @@ def _check_total(space: Space) -> None:
     if space.matrix is not None:
         largest = float(space.matrix.max())
     else:
-        largest = float(np.square(column_spread(np.concatenate([space.points, space.candidates]))).sum())
+        rows = space.points if space.own else np.concatenate([space.points, space.candidates])
+        largest = float(np.square(column_spread(rows)).sum())
     with np.errstate(over="ignore"):
         total = float(space.weights.sum())
         overflows = not total * max(1.0, largest) <= MAX_TOTAL

@@ -24,6 +24,8 @@ HORIZON = 10.0
 PASSES = 100
 #: Rounds of Hartigan's moves with Lloyd's iteration after each.
 ROUNDS = 30
+#: Passes between two jumps ahead.
+STRIDE = 6
 #: Work between two polls: coordinates of distances, about 2 ms.
 BLOCK_WORK = 4_000_000
 #: Work of visiting a point whose bounds show that it stays.
@@ -171,6 +173,29 @@ class Descent:
             self.poll()
         self._count()
         return self.cost(state)
+
+    def stride(self, state: Clustering, tol: float, passes: int) -> float:
+        """Run Lloyd's iteration, and every few passes a jump ahead the way the centres went; returns the cost.
+
+        On many points without structure Lloyd's iteration crawls along a valley for hundreds of passes. A jump that does
+        not pay is taken back, so the cost never rises. It ends when passes gain at most `tol` of the cost on average.
+        """
+        cost, done, stretch = self.lloyd(state, tol=tol, passes=STRIDE), STRIDE, 2.0
+        before, saved = state.centers.copy(), self.empty()
+        cost, last = self.lloyd(state, tol=tol, passes=STRIDE), cost
+        while done < passes and last - cost > tol * STRIDE * cost:
+            copy_clustering(saved, state)
+            ahead = state.centers + stretch * (state.centers - before)
+            self.assign(state, ahead)
+            reached = self.lloyd(state, tol=tol, passes=STRIDE)
+            before = ahead
+            if reached >= cost:
+                copy_clustering(state, saved)
+                before, stretch = saved.centers.copy(), 0.25 * stretch
+                reached = self.lloyd(state, tol=tol, passes=STRIDE)
+            cost, last = reached, cost
+            done, stretch = done + STRIDE + 2, min(2.0 * stretch, 16.0)
+        return cost
 
     def _hartigan(self, state: Clustering) -> float:
         """Make one pass of Hartigan's moves; returns the gain."""

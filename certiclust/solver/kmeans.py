@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +17,6 @@ from certiclust.evolution.polish import least_swap_change, swap_polish
 from certiclust.problems import KMeansProblem
 from certiclust.solver.loop import Strategy
 
-if TYPE_CHECKING:
-    from certiclust.evolution.kernels.lloyd import Clustering
-
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 Labels = NDArray[np.int32]
@@ -32,11 +28,11 @@ SEARCH_WORK = 1.0e9, 2.2e9
 #: Rows of a coreset at least, and per centre; up to twice as many points are searched themselves.
 CORESET = 20_000, 500
 #: Work of the search on a coreset, as passes of all distances between points and centres.
-CORESET_PASSES = 2.0
-#: Gain per pass at which the descent on a large set ends.
-LARGE_TOL = 1e-6
+CORESET_PASSES = 1.2
+#: Gain per pass, as a share of the total sum of squares, at which the descent on a large set ends.
+LARGE_TOL = 7e-7
 #: Passes of that descent at most.
-LARGE_PASSES = 300
+LARGE_PASSES = 120
 #: Coordinates of all distances between points and candidates up to which all swaps are looked at.
 SWAP_WORK = 1.0e9
 
@@ -122,22 +118,23 @@ class KMeansStrategy(Strategy):
     def _evolve_sample(self) -> None:
         """Search on a lightweight coreset, then descend on all points."""
         points, k = self.descent.cloud.points, self.problem.k
-        try:
-            rows, weights = lightweight_coreset(self.descent, self._sample_size, self.rng)
-            sample = Descent(points[rows], weights, k, self.limits.search_stop)
-            search = self._searched(sample, min(CORESET_PASSES * points.size * k, SEARCH_WORK[k > 20]))
-            if search.best is not None:
-                self.descent.should_stop = self.limits.should_stop
-                state = self.descent.empty()
-                self.descent.assign(state, search.best.state.centers)
-                self._descend(state)
-        except Stopped:
-            pass
+        rows, weights = lightweight_coreset(self.descent, self._sample_size, self.rng)
+        sample = Descent(points[rows], weights, k, self.limits.search_stop)
+        search = self._searched(sample, min(CORESET_PASSES * points.size * k, SEARCH_WORK[k > 20]))
+        if search.best is not None:
+            self.descent.should_stop = self.limits.should_stop
+            self._descend(search.best.state.centers)
 
-    def _descend(self, state: Clustering) -> None:
+    def _descend(self, centers: FloatArray) -> None:
         """Run Lloyd's iteration on all points, as far as time allows, and settle what is reached."""
+        state = self.descent.empty()
         try:
-            self.descent.lloyd(state, tol=LARGE_TOL, passes=LARGE_PASSES)
+            self.descent.assign(state, centers)
+        except Stopped:
+            return
+        try:
+            cost = self.descent.direct_cost(state)
+            self.descent.stride(state, LARGE_TOL * self.descent.total / cost if cost > 0 else 0.0, LARGE_PASSES)
         except Stopped:
             pass  # labels are whole at any time, only bounds are not
         self._settle(state.labels)

@@ -155,7 +155,7 @@ def solve(
             found = _cover_loop(problem, budget, random_state, should_stop, callbacks)
         elif algorithm == "auto" and isinstance(problem, KMeansProblem):
             # Without a certificate only the last descent comes after the search.
-            search_stop = stops_after(None if limit is None else limit * (SEARCH_SHARE if certify else 0.9))
+            search_stop = stops_after(None if limit is None else limit * (SEARCH_SHARE if certify else 0.96))
             stops = search_stop, should_stop, checks_stop
             found = _descent_loop(problem, budget, certify, random_state, stops, callbacks)
         else:
