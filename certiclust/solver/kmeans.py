@@ -32,7 +32,7 @@ CORESET_PASSES = 1.2
 #: Gain per pass, as a share of the total sum of squares, at which the descent on a large set ends.
 LARGE_TOL = 7e-7
 #: Passes of that descent at most.
-LARGE_PASSES = 120
+LARGE_PASSES = 75
 #: Coordinates of all distances between points and candidates up to which all swaps are looked at.
 SWAP_WORK = 1.0e9
 
@@ -79,6 +79,8 @@ class KMeansStrategy(Strategy):
         #: Candidates that no single swap improves, if that was checked.
         self.rows: IntArray = np.empty(0, dtype=np.intp)
         self.bounds = Bound(0.0, None, THEOREM, "it was stopped before all swaps were checked")
+        #: Whether the search was stopped before its own end.
+        self.cut = False
         self._done = False
 
     @property
@@ -112,7 +114,7 @@ class KMeansStrategy(Strategy):
         search.start()
         if search.best is not None:
             search.evolve(work if self.limits.max_iter == np.inf else np.inf)
-        self.iterations = search.iterations
+        self.iterations, self.cut = search.iterations, search.stopped
         return search
 
     def _evolve_sample(self) -> None:

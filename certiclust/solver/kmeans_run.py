@@ -18,7 +18,7 @@ Record = Callable[[int, float, float, int], None]
 
 @dataclass(frozen=True)
 class KMeansRun:
-    """Centres anywhere with their labels and cost, candidates that were checked, what is proved, and the offspring."""
+    """Centres anywhere with their labels and cost, candidates that were checked, what is proved, and how it ended."""
 
     positions: NDArray[np.float64]
     labels: NDArray[np.int32]
@@ -26,6 +26,7 @@ class KMeansRun:
     rows: NDArray[np.intp]
     bound: Bound
     iterations: int
+    cut: bool
 
 
 def run_kmeans(problem: KMeansProblem, limits: Limits, seed: int, record: Record) -> KMeansRun:
@@ -42,6 +43,5 @@ def run_kmeans(problem: KMeansProblem, limits: Limits, seed: int, record: Record
 
     evolve_bound_reduce(strategy, note)
     strategy.fall_back()
-    return KMeansRun(
-        strategy.positions, strategy.labels, strategy.upper, strategy.rows, strategy.bounds, strategy.iterations
-    )
+    found = strategy.positions, strategy.labels, strategy.upper
+    return KMeansRun(*found, strategy.rows, strategy.bounds, strategy.iterations, strategy.cut)

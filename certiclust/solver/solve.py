@@ -104,6 +104,7 @@ class _Found:
     labels: NDArray[np.int32] | None = None
     positions: FloatArray | None = None
     cost: float | None = None
+    cut: bool = False  # whether the search ended by the clock, before its own end
 
 
 def solve(
@@ -160,7 +161,7 @@ def solve(
             found = _descent_loop(problem, budget, certify, random_state, stops, callbacks)
         else:
             found = _gsemo(problem, algorithm, budget, random_state, should_stop, callbacks)
-        timed_out = limit is not None and should_stop() and not interrupted()
+        timed_out = limit is not None and (should_stop() or found.cut) and not interrupted()
         cost = _cost(problem, found)
         bound = _checked(problem, found, checks_stop) if certify else None
         return Result(
@@ -267,7 +268,7 @@ def _descent_loop(
     run = run_kmeans(problem, limits, random_state, record)
     method = f"evolution of centres anywhere and bound, {run.iterations:,} offspring"
     return _Found(
-        run.rows, run.bound, run.iterations, history, method, True, run.labels, run.positions, run.cost
+        run.rows, run.bound, run.iterations, history, method, True, run.labels, run.positions, run.cost, run.cut
     )
 
 

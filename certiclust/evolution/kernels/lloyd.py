@@ -172,8 +172,8 @@ def relocate(
                     continue
                 work.progress[3] += 2
                 v = distance(cloud.points[i], state.centers[slots[q]])
-                if v < u:
-                    low, u, b = u, v, slots[q]
+                if v < u:  # after Hartigan's moves the own centre need not have been the nearest
+                    low, u, b = min(low, u), v, slots[q]
                 elif v < low:
                     low = v
         state.upper[i], state.lower[i] = u, low
@@ -355,6 +355,20 @@ def lloyd(
     return False
 
 
+@njit(**INNER, **FAST)
+def recenter(state: Clustering, work: Workspace, j: int) -> None:
+    """Put a centre at the mean of its points, and add the way that it went to its drift."""
+    if state.sizes[j] > 0:
+        s = 0.0
+        for t in range(state.sums.shape[1]):
+            v = state.sums[j, t] / state.masses[j]
+            s += (v - state.centers[j, t]) ** 2
+            state.centers[j, t] = v
+            work.columns[t, j] = v
+        work.drift[j] += np.sqrt(s)
+        work.near[0] = max(work.near[0], work.drift[j])
+
+
 @njit(**KERNEL, **FAST)
 def hartigan(cloud: Cloud, state: Clustering, work: Workspace, start: int, stop: int) -> float:
     """Move single points where that lowers the cost, centres following at once; returns the gain.
@@ -365,9 +379,11 @@ def hartigan(cloud: Cloud, state: Clustering, work: Workspace, start: int, stop:
     n, d = cloud.points.shape
     k = state.sizes.shape[0]
     masses, drift = state.masses, work.drift
-    if start == 0:
+    if start == 0:  # Lloyd's iteration may have ended with centres that are not yet the means
         drift[:] = 0.0
         work.near[0] = 0.0
+        for j in range(k):
+            recenter(state, work, j)
     least = np.inf
     for j in range(k):
         least = min(least, masses[j])
@@ -398,16 +414,8 @@ def hartigan(cloud: Cloud, state: Clustering, work: Workspace, start: int, stop:
             gain += (here - best) * w
             work.progress[5] += 1
             move_point(cloud, state, i, a, b)
-            for side in range(2):
-                j = a if side == 0 else b
-                s = 0.0
-                for t in range(d):
-                    v = state.sums[j, t] / masses[j]
-                    s += (v - state.centers[j, t]) ** 2
-                    state.centers[j, t] = v
-                    work.columns[t, j] = v
-                drift[j] += np.sqrt(s)
-                work.near[0] = max(work.near[0], drift[j])
+            recenter(state, work, a)
+            recenter(state, work, b)
             least = min(least, masses[a])
             state.upper[i], state.lower[i] = np.inf, -1.0
     if stop == n and work.near[0] > 0.0:
