@@ -130,7 +130,7 @@ def hard_sets() -> dict[str, FloatArray]:
 
 
 def equal(seeds: list[int]) -> Iterator[Row]:
-    """k = 50 at the CPU of bkmeans best of 3: below its best; at that of sklearn n_init=10: at least 0.8 % below."""
+    """K = 50 at the CPU of bkmeans best of 3: below its best; at that of sklearn n_init=10: at least 0.8 % below."""
     k = 50
     for name, X in hard_sets().items():
         for seed in seeds:
@@ -188,7 +188,7 @@ def large_fit(kind: str, seed: int) -> Row:
 
 
 def large(seeds: list[int]) -> Iterator[Row]:
-    """n = 1 000 000 x 10, k = 20: CPU <= 1.5 of one sklearn run, cost <= 1.0005 (one Gaussian) or below its cost."""
+    """N = 1 000 000 x 10, k = 20: CPU <= 1.5 of one sklearn run, cost <= 1.0005 (one Gaussian) or below its cost."""
     for kind in ("gaussian", "overlapping", "skewed"):
         for seed in seeds:
             with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:

@@ -323,8 +323,8 @@ class CertifiedClusterer(
             )
         distinct = problem.k
         if result.cost == 0:
-            anywhere = result.positions is not None
-            distinct = len(np.unique(result.positions if anywhere else problem.space.distances(result.centers), axis=0))
+            places = problem.space.distances(result.centers) if result.positions is None else result.positions
+            distinct = len(np.unique(places, axis=0))
         empty = problem.k - len(np.unique(self.labels_))
         if problem.space.own and distinct < problem.k:
             message = f"the number of distinct points ({distinct}) is below n_clusters={problem.k}."

@@ -19,13 +19,13 @@ class KMeans(CertifiedClusterer):
     r"""k-means clustering with a proof: the sum of squared distances to the centres, as small as possible.
 
     Minimises :math:`\sum_i w_i \min_{u \in X} \lVert v_i - u \rVert^2` over sets X of k centres. ``algorithm="auto"``
-    puts them anywhere: swaps, crossover and Lloyd's iteration as operators of an evolution, on a coreset first where the
-    data are many. ``algorithm="gsemo"`` takes them from the candidates; with the data points as candidates the best such
-    set costs at most twice the optimum with centres anywhere, and GSEMO reaches ratio
-    :math:`(1 + \varepsilon_C)\,25/(1 - \varepsilon)^2` in expected polynomial time [1]_. The certificate has a lower bound
-    on the optimum, and checks all single swaps of k candidates that cost no less than the solution: if none improves
-    them, the solution is at most 26.65 times the optimum with centres anywhere (25 times the best centres among the
-    candidates, where these are given). It says so where the data are too many for that check.
+    puts them anywhere: swaps, crossover and Lloyd's iteration as operators of an evolution, on a coreset first where
+    the data are many. ``algorithm="gsemo"`` takes them from the candidates; with the data points as candidates the best
+    such set costs at most twice the optimum with centres anywhere, and GSEMO reaches ratio
+    :math:`(1 + \varepsilon_C)\,25/(1 - \varepsilon)^2` in expected polynomial time [1]_. The certificate has a lower
+    bound on the optimum, and checks all single swaps of k candidates that cost no less than the solution: if none
+    improves them, the solution is at most 26.65 times the optimum with centres anywhere (25 times the best centres
+    among the candidates, where these are given). It says so where the data are too many for that check.
 
     Parameters
     ----------
@@ -34,8 +34,8 @@ class KMeans(CertifiedClusterer):
     candidates : array-like of shape (n_candidates, n_features) or "data", default="data"
         Where centres may be for ``algorithm="gsemo"``, and what the guarantee of ``algorithm="auto"`` compares with.
     algorithm : {"auto", "gsemo"}, default="auto"
-        ``"gsemo"`` is Algorithm 1 of the paper and nothing else: centres are candidates. ``"auto"`` searches for centres
-        anywhere.
+        ``"gsemo"`` is Algorithm 1 of the paper and nothing else: centres are candidates. ``"auto"`` searches for
+        centres anywhere.
     max_iter : int, "theorem" or None, default=None
         Iterations of GSEMO, counted as in the paper, or offspring of the search. ``"theorem"`` is the ceiling of the
         expected iteration bound (an expectation: its condition is still checked). None stops GSEMO after

@@ -80,7 +80,7 @@ class Descent:
     def __init__(self, points: Floats, weights: Floats, k: int, should_stop: Callable[[], bool]) -> None:
         from certiclust.evolution.kernels.lloyd import Cloud, Workspace
 
-        n, d = points.shape
+        d = points.shape[1]
         self.k, self.should_stop = k, should_stop
         self.cloud = Cloud(points, weights)
         self.norms: Floats = np.einsum("ij,ij->i", points, points)
@@ -91,11 +91,20 @@ class Descent:
         #: Relative gain that Hartigan's moves lately had.
         self._hartigan_gain = 1e-3
         self._block = max(64, BLOCK_WORK // (k * d + VISIT))
-        per_center = [np.zeros(k) for _ in range(6)]
         self._desk = Workspace(
-            *per_center, np.zeros((k, k)), np.zeros((d, k)), np.zeros(k), np.zeros(k, np.int64), np.zeros(6, np.int64),
-            np.zeros(1),
-        )  # fmt: skip
+            drift=np.zeros(k),
+            reach=np.zeros(k),
+            half=np.zeros(k),
+            near=np.zeros(k),
+            slow=np.zeros(k),
+            outside=np.zeros(k),
+            between=np.zeros((k, k)),
+            columns=np.zeros((d, k)),
+            row=np.zeros(k),
+            fast=np.zeros(k, np.int64),
+            progress=np.zeros(6, np.int64),
+            cost=np.zeros(1),
+        )
 
     @property
     def n(self) -> int:
@@ -107,9 +116,15 @@ class Descent:
         from certiclust.evolution.kernels.lloyd import Clustering
 
         k, d, n = self.k, self.cloud.points.shape[1], self.n
-        bounds = np.empty(n), np.empty(n)
-        sums = np.zeros((k, d)), np.zeros(k), np.zeros(k, np.int64)
-        return Clustering(np.empty((k, d)), np.empty(n, np.int32), *bounds, *sums)
+        return Clustering(
+            centers=np.empty((k, d)),
+            labels=np.empty(n, np.int32),
+            upper=np.empty(n),
+            lower=np.empty(n),
+            sums=np.zeros((k, d)),
+            masses=np.zeros(k),
+            sizes=np.zeros(k, np.int64),
+        )
 
     def poll(self) -> None:
         """Raise `Stopped` if the search shall end."""
@@ -177,8 +192,9 @@ class Descent:
     def stride(self, state: Clustering, tol: float, passes: int) -> float:
         """Run Lloyd's iteration, and every few passes a jump ahead the way the centres went; returns the cost.
 
-        On many points without structure Lloyd's iteration crawls along a valley for hundreds of passes. A jump that does
-        not pay is taken back, so the cost never rises. It ends when passes gain at most `tol` of the cost on average.
+        On many points without structure Lloyd's iteration crawls along a valley for hundreds of passes. A jump that
+        does not pay is taken back, so the cost never rises. It ends when passes gain at most `tol` of the cost on
+        average.
         """
         cost, done, stretch = self.lloyd(state, tol=tol, passes=STRIDE), STRIDE, 2.0
         before, saved = state.centers.copy(), self.empty()
@@ -254,10 +270,11 @@ class Descent:
 
 def copy_clustering(target: Clustering, source: Clustering) -> None:
     """Copy a clustering with its bounds."""
-    for to, of in zip(target, source, strict=True):
-        np.copyto(to, of)
+    for name in source._fields:
+        np.copyto(getattr(target, name), getattr(source, name))
 
 
 def draw(shares: Floats, uniforms: Floats) -> Ints:
     """Return indices drawn with probability as the steps of cumulated shares."""
-    return np.minimum(np.searchsorted(shares, uniforms * shares[-1], side="right"), len(shares) - 1)
+    found = np.searchsorted(shares, uniforms * shares[-1], side="right")
+    return np.asarray(np.minimum(found, len(shares) - 1), dtype=np.int64)

@@ -58,8 +58,8 @@ class Member:
 class KMeansSearch:
     """A small pool of solutions, varied and improved.
 
-    First a solution is improved by swaps alone until they fail 3 k times; then another one, and the two are crossed. The
-    pool grows, and its worst member is replaced, when crossovers fail.
+    First a solution is improved by swaps alone until they fail 3 k times; then another one, and the two are crossed.
+    The pool grows, and its worst member is replaced, when crossovers fail.
 
     Parameters
     ----------

@@ -18,8 +18,8 @@ class KMeansProblem(SumProblem):
     r"""Minimise :math:`\sum_i w_i \min_{u \in X} \lVert v_i - u \rVert^2` over :math:`X \subseteq C`, :math:`|X| = k`.
 
     The space carries squared Euclidean distances. GSEMO: ratio
-    :math:`(1 + \varepsilon)(3 + 2/p)^2/(1 - \varepsilon)^2` (paper, k-means theorem). Centres that are not candidates are
-    given as positions.
+    :math:`(1 + \varepsilon)(3 + 2/p)^2/(1 - \varepsilon)^2` (paper, k-means theorem). Centres that are not candidates
+    are given as positions.
     """
 
     name: ClassVar[str] = "k-means"

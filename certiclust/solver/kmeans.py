@@ -215,7 +215,9 @@ class KMeansStrategy(Strategy):
         self.descent.should_stop = self.limits.should_stop
         try:
             state = self.descent.empty()
-            self.descent.assign(state, (space.candidates[rows] - self.frame.origin - self.frame.shift) / self.frame.unit)
+            self.descent.assign(
+                state, (space.candidates[rows] - self.frame.origin - self.frame.shift) / self.frame.unit
+            )
             self.descent.improve(state, tol=0.0)
             self._settle(state.labels)
         except Stopped:

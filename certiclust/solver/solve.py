@@ -261,7 +261,8 @@ def _descent_loop(
     callbacks: Callbacks,
 ) -> _Found:
     """Search for centres anywhere and bound the optimum of k-means; `stops` end the search, the bound, the checks."""
-    from certiclust.solver.kmeans_run import Limits, run_kmeans
+    from certiclust.solver.kmeans import Limits
+    from certiclust.solver.kmeans_run import run_kmeans
 
     history, record = _recorder(callbacks)
     limits = Limits(budget.gap_tol, budget.max_iter or inf, certify, *stops)

@@ -46,7 +46,7 @@ def test_local_search_never_loses_and_often_wins(seed):
     start = X[:5]
     found = local_search_plus_plus(X, w, start, 50, rng)
     assert cost(X, w, found) < cost(X, w, start)
-    assert all((X == row).all(axis=1).any() for row in found)
+    assert all((row == X).all(axis=1).any() for row in found)
     np.testing.assert_array_equal(local_search_plus_plus(X, w, start, 0, rng), start)
 
 

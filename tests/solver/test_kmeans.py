@@ -123,14 +123,12 @@ def test_no_matrix_is_held(monkeypatch):
 @pytest.mark.parametrize("polls", [0, 1, 3, 10, 40, 200, 1000])
 def test_a_stop_anywhere_leaves_a_valid_solution(polls):
     X = np.random.default_rng(6).normal(size=(200, 3))
-    problem = KMeansProblem(
-        build_space(X, None, Metric.of("sqeuclidean"), np.ones(200), hold_matrix=False), 7
-    )
+    problem = KMeansProblem(build_space(X, None, Metric.of("sqeuclidean"), np.ones(200), hold_matrix=False), 7)
     asked = []
     stop = lambda: asked.append(1) or len(asked) > polls  # noqa: E731
-    from certiclust.solver.kmeans_run import Limits, run_kmeans
+    from certiclust.solver.kmeans_run import run_kmeans
 
-    run = run_kmeans(problem, Limits(0.0, np.inf, True, stop, stop, stop), 0, lambda *row: None)
+    run = run_kmeans(problem, strategy.Limits(0.0, np.inf, True, stop, stop, stop), 0, lambda *row: None)
     squares = cdist(X, run.positions, "sqeuclidean")
     np.testing.assert_array_equal(run.labels, squares.argmin(axis=1))
     assert set(run.labels.tolist()) == set(range(7))
