@@ -1,0 +1,267 @@
+"""Lower bound of k-means in few dimensions: multipliers, and the least reduced cost of a centre anywhere.
+
+For any u >= 0 every k centres cost at least ``sum(u) + k min_c phi(c)`` with ``phi(c) = sum_i min(0, w_i |x_i - c|^2 -
+u_i)``. The minimum over the whole space is bounded by halving boxes. This is the dual of the set-partition relaxation,
+which is nearly tight for k-means. It is concave in u; on a set of columns (centres) its minimum over them is smoothed
+and climbed by L-BFGS, and the set grows by local minima of phi until the boxes show that none is missing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+from certiclust.bounds import kmeans_kernels as kernels
+
+Floats = NDArray[np.float64]
+Bits = NDArray[np.uint8]
+
+#: Smoothing of the least reduced cost, in shares of cost / k, from coarse to fine.
+SMOOTHING = (3e-2, 1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 3e-5)
+#: Where climbing goes on after the boxes have found a column that was missing.
+AGAIN = (1e-4, 3e-5)
+#: Evaluations of one climb, and climbs at one smoothing while columns are missing.
+STEPS, CLIMBS = 60, 4
+#: Columns at most, and starts of the descents to local minima of phi.
+MAX_COLUMNS, MAX_STARTS = 3000, 1500
+#: Levels of halved boxes, boxes of one level, and rounds of boxes at most.
+MAX_LEVELS, MAX_BOXES, ROUNDS = 120, 400_000, 12
+#: Bits of u below its mean that are kept: few, or enough to prove 1e-9.
+COARSE, FINE = 22, 42
+
+
+class Priced(NamedTuple):
+    """What the boxes say about phi.
+
+    Attributes
+    ----------
+    lower
+        Least bound of a leaf; -inf if a centre below the goal was met before.
+    load
+        Largest sum of multipliers on a leaf: rounding errors are relative to it.
+    bits
+        The tree of halvings, level by level: 1 for a halved box, 0 for a leaf.
+    centers
+        Centres below the goal.
+    work
+        Points looked at.
+    """
+
+    lower: float
+    load: float
+    bits: Bits
+    centers: Floats
+    work: float
+
+
+class Boxes(NamedTuple):
+    """A proven bound with its evidence: multipliers and the tree of halvings."""
+
+    lower: float
+    u: Floats
+    bits: Bits
+    work: float
+
+
+def price(points: Floats, weights: Floats, u: Floats, goal: float, max_work: float) -> Priced:
+    """Bound phi from below over the bounding box of the points (no centre outside is better than one inside).
+
+    Boxes are halved while their bound is below `goal` and the work lasts; a centre below the goal ends it.
+    """
+    n, l = points.shape
+    low, high = points.min(axis=0)[None], points.max(axis=0)[None]
+    lists, ends = np.arange(n, dtype=np.int32), np.array([n])
+    lower, least, load, work = math.inf, -float(u.sum()), float(u.sum()), 0.0
+    opened, bits = np.ones(1, dtype=bool), []
+    while len(low) and len(bits) < MAX_LEVELS and len(low) <= MAX_BOXES and work + 2.0 * len(lists) <= max_work:
+        half, kept = np.empty((2 * len(low), 2 * l + 4)), np.empty(2 * len(lists), np.int32)
+        inside, ends, read = kernels.halve(points, weights, u, low, high, lists, ends, goal, half, kept)
+        bits.append(opened)
+        opened, bounds = half[:, -1] == 1.0, half[:, 2 * l]
+        work += 2.0 * read + 20.0 * len(half)
+        below = opened & (half[:, 2 * l + 2] < goal)
+        if below.any():
+            best = np.argsort(np.where(below, half[:, 2 * l + 2], np.inf), kind="stable")[: min(50, int(below.sum()))]
+            return Priced(-math.inf, load, np.concatenate(bits).astype(np.uint8), inside[best], work)
+        load = float(half[:, 2 * l + 1].max()) if len(bits) == 1 else load
+        lower = min(lower, float(bounds[~opened].min(initial=math.inf)))
+        least = float(bounds[opened].min(initial=math.inf))
+        low, high, lists = half[opened, :l], half[opened, l : 2 * l], kept[: ends[-1] if len(ends) else 0]
+    bits.append(np.zeros(len(opened), dtype=bool))
+    return Priced(min(lower, least), load, np.concatenate(bits).astype(np.uint8), np.empty((0, l)), work)
+
+
+def rounded(u: Floats, bits: int) -> Floats:
+    """Return u on a power-of-two grid `bits` below its mean, and not negative."""
+    mean = float(u.mean())
+    if not mean > 0.0:
+        return np.zeros_like(u)
+    grid = 2.0 ** (math.frexp(mean)[1] - bits)
+    return np.maximum(np.round(u / grid), 0.0) * grid
+
+
+def box_margin(n: int, k: int, l: int, total: float, load: float) -> float:
+    """Return what ``sum(u) + k min phi`` may err by in floating point, several times over."""
+    return 4.0 * 2.0**-52 * (n + k + l + 16) * (total + k * load)
+
+
+class BoxSearch:
+    """The climb to good multipliers, and their proof.
+
+    Parameters
+    ----------
+    points, weights
+        Clients: centred coordinates, positive weights.
+    k
+        Number of centres.
+    centers
+        A good solution: its clusters are the first columns.
+    upper
+        Its cost.
+    max_work
+        When to end; counted in distances (about 2 ns each).
+    should_stop
+        Polled between climbs.
+    """
+
+    def __init__(
+        self,
+        points: Floats,
+        weights: Floats,
+        k: int,
+        centers: Floats,
+        upper: float,
+        max_work: float,
+        should_stop: Callable[[], bool],
+    ) -> None:
+        self.points, self.weights, self.k = points, weights, k
+        self.centers, self.upper, self.max_work, self.should_stop = centers, upper, max_work, should_stop
+        self.work = 0.0
+        near = np.stack([weights * np.square(points - c).sum(axis=1) for c in centers])
+        self.labels = near.argmin(axis=0)
+        near = np.partition(near, min(1, len(centers) - 1), axis=0)
+        self.u: Floats = near[0] + 0.3 * (near[min(1, len(centers) - 1)] - near[0])
+        self.columns = np.empty((0, points.shape[1]))
+        self.costs = np.empty((0, len(points)))
+        self.best, self.best_u = -math.inf, self.u
+        self.proved = Boxes(0.0, np.zeros(len(points)), np.zeros(1, np.uint8), 0.0)
+
+    def run(self, gap_tol: float) -> Boxes:
+        """Return the best bound that was proved within the work."""
+        self._fill(np.concatenate([self.centers, self._minima(self.points)[0]]))
+        self._climb(SMOOTHING)
+        for _ in range(ROUNDS):
+            before = self.proved.lower
+            found = self._prove()
+            gap = self.upper - self.proved.lower
+            if self._spent or gap <= max(gap_tol * self.proved.lower, 2.5e-10 * self.upper):
+                break
+            if not len(found) and self.proved.lower - before <= 0.1 * gap:
+                break
+            if len(found):
+                self._fill(np.concatenate([self._minima(found)[0], self.columns]))
+            self._climb(AGAIN)
+        return self.proved
+
+    @property
+    def _spent(self) -> bool:
+        return self.work >= self.max_work or self.should_stop()
+
+    def _minima(self, starts: Floats) -> tuple[Floats, Floats]:
+        """Return local minima of phi near some starts, and their values."""
+        centers, values = starts.copy(), np.empty(len(starts))
+        kernels.descend(self.points, self.weights, self.u, centers, values)
+        self.work += 8.0 * len(starts) * self.points.size
+        return centers, values
+
+    def _fill(self, centers: Floats) -> None:
+        """Make these the columns, each once and the first ones first; what does not fit is left out."""
+        scale = float(np.abs(self.points).max(initial=1e-300))
+        _, first = np.unique(np.round(centers / scale, 9), axis=0, return_index=True)
+        self.columns = centers[np.sort(first)][:MAX_COLUMNS]
+        self.costs = np.empty((len(self.columns), len(self.points)))
+        for j, c in enumerate(self.columns):
+            np.multiply(self.weights, np.square(self.points - c).sum(axis=1), out=self.costs[j])
+        self.work += 2.0 * len(self.columns) * self.points.size
+
+    def _climb(self, shares: tuple[float, ...]) -> None:
+        """Climb at smaller and smaller smoothing, each time until no column seems to be missing."""
+        for share in shares:
+            mu = share * self.upper / self.k
+            for _ in range(CLIMBS):
+                if self._spent:
+                    return
+                self._ascend(mu)
+                if not self._enriched(mu):
+                    break
+
+    def _ascend(self, mu: float) -> None:
+        """Climb the smoothed dual over the columns."""
+        unit = self.upper
+
+        def dual(u: Floats) -> tuple[float, Floats]:
+            gradient = np.zeros_like(u)
+            value = kernels.smooth(self.costs, len(self.columns), u, mu, gradient)
+            self.work += 1.5 * self.costs.size
+            return -(float(u.sum()) + self.k * value) / unit, -(1.0 + self.k * gradient) / unit
+
+        options = {"maxfun": STEPS, "ftol": 1e-13, "gtol": 1e-12}
+        result = minimize(dual, self.u, jac=True, method="L-BFGS-B", bounds=[(0.0, None)] * len(self.u), options=options)
+        self.u = result.x
+
+    def _enriched(self, mu: float) -> bool:
+        """Look for local minima of phi at the new u, take them as columns; return whether some were missing."""
+        rho = np.minimum(self.costs - self.u, 0.0).sum(axis=1)
+        order = np.argsort(rho, kind="stable")
+        stride = -(-len(self.points) // MAX_STARTS)
+        centers, values = self._minima(np.concatenate([self.columns[order[:200]], self.points[::stride]]))
+        value = float(self.u.sum()) + self.k * float(values.min())
+        if value > self.best:
+            self.best, self.best_u = value, self.u
+        near = np.argsort(values, kind="stable")
+        near = near[values[near] <= values[near[0]] + 12.0 * mu]
+        wide = order[: max(10 * self.k, int((rho <= rho[order[0]] + 30.0 * mu).sum()))]
+        self._fill(np.concatenate([self.centers, centers[near], self.columns[wide]]))
+        return bool(values.min() < rho[order[0]] - 2.0 * mu)
+
+    def _prove(self) -> Floats:
+        """Bound phi at the best u by boxes; return the centres that were missing, none if it succeeded."""
+        candidates = [self._level(self.best_u), self.best_u]
+        tried = [(self._value(u), u) for u in candidates]
+        value, u = max(tried, key=lambda pair: pair[0])
+        closing = self.upper - value < 1e-6 * self.upper
+        u = rounded(u, FINE if closing else COARSE)
+        self.u = u
+        stride = -(-len(self.points) // MAX_STARTS)
+        least = float(self._minima(np.concatenate([self.centers, self.columns, self.points[::stride]]))[1].min())
+        slack = 1e-11 if closing else min(1e-4, 0.02 * (1.0 - value / self.upper))
+        goal = least - slack * self.upper / self.k
+        priced = price(self.points, self.weights, u, goal, max(self.max_work - self.work, 0.2 * self.max_work))
+        self.work += priced.work
+        n, l = self.points.shape
+        total = float(u.sum())
+        lower = total + self.k * priced.lower - box_margin(n, self.k, l, total, priced.load)
+        if lower > self.proved.lower:
+            self.proved = Boxes(lower, u, priced.bits, self.work)
+        if len(priced.centers):
+            self.best = -math.inf
+        return priced.centers
+
+    def _value(self, u: Floats) -> float:
+        """Return the dual at u as far as the columns know."""
+        return float(u.sum()) + self.k * kernels.smooth(self.costs, len(self.columns), u, 0.0, u)
+
+    def _level(self, u: Floats) -> Floats:
+        """Return u moved so that all clusters of the solution have the same reduced cost.
+
+        If the relaxation is tight, its optimal u are of this kind, and the bound is then the cost itself.
+        """
+        own = self.weights * np.square(self.points - self.centers[self.labels]).sum(axis=1)
+        rho = np.bincount(self.labels, own - u, minlength=self.k)
+        size = np.maximum(np.bincount(self.labels, minlength=self.k), 1)
+        return np.maximum(u + ((rho - rho.mean()) / size)[self.labels], 0.0)

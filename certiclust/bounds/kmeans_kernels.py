@@ -1,0 +1,170 @@
+"""Compiled parts of the k-means bounds: phi(c) = sum_i min(0, w_i |x_i - c|^2 - u_i), its minima, its bounds on boxes.
+
+Costs are per weight where that saves a product: a point is covered by c when ``|x - c|^2 < u / w``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from certiclust.space.compiled import KERNEL
+
+
+@njit(**KERNEL)
+def smooth(costs: Any, count: int, u: Any, mu: float, gradient: Any) -> float:
+    """Return a smooth upper model of min_j rho_j, and add its derivative by u to `gradient`.
+
+    The value is ``-mu log sum_j exp(-rho_j / mu)`` over the first `count` rows of `costs` (columns of the relaxation
+    by points); ``mu = 0`` gives the minimum itself and leaves `gradient` alone.
+    """
+    n = u.size
+    rho = np.empty(count)
+    least = np.inf
+    for j in range(count):
+        total = 0.0
+        for i in range(n):
+            total += min(0.0, costs[j, i] - u[i])
+        rho[j] = total
+        least = min(least, total)
+    if mu == 0.0:
+        return least
+    mass = 0.0
+    for j in range(count):
+        rho[j] = np.exp((least - rho[j]) / mu)
+        mass += rho[j]
+    for j in range(count):
+        share = rho[j] / mass
+        if share > 1e-9:
+            for i in range(n):
+                gradient[i] -= share if costs[j, i] < u[i] else 0.0
+    return least - mu * np.log(mass)
+
+
+@njit(**KERNEL)
+def descend(points: Any, weights: Any, u: Any, centers: Any, values: Any) -> None:
+    """Move every centre to a local minimum of phi: it becomes the mean of the points that it covers, repeatedly."""
+    n, l = points.shape
+    mean = np.empty(l)
+    for t in range(len(values)):
+        values[t] = np.inf
+        for _ in range(60):
+            value = mass = 0.0
+            mean[:] = 0.0
+            for i in range(n):
+                d = 0.0
+                for a in range(l):
+                    d += (points[i, a] - centers[t, a]) ** 2
+                d *= weights[i]
+                if d < u[i]:
+                    value += d - u[i]
+                    mass += weights[i]
+                    for a in range(l):
+                        mean[a] += weights[i] * points[i, a]
+            stuck = not value < values[t]
+            values[t] = min(values[t], value)
+            if stuck or mass == 0.0:
+                break
+            for a in range(l):
+                centers[t, a] = mean[a] / mass
+
+
+@njit(**KERNEL)
+def halve(
+    points: Any, weights: Any, u: Any, low: Any, high: Any, lists: Any, ends: Any, goal: float, half: Any, kept: Any
+) -> Any:
+    """Halve every open box across its longest side and bound phi on both halves.
+
+    A box is open while its bound is below `goal`. On a half, points that no centre of it can cover are dropped; those
+    that all its centres cover are summed exactly (the least sum of squares over the box); the others count with their
+    least distance.
+
+    Parameters
+    ----------
+    points, weights, u : (n, l), (n,), (n,)
+        The clients and their multipliers.
+    low, high : (boxes, l)
+        Corners of the open boxes.
+    lists, ends : (entries,), (boxes,)
+        Points that may be covered from within each box.
+    goal : float
+        Bounds at or above it close a box.
+    half : (2 boxes, 2 l + 4), output
+        Corners of each half, its bound, the sum of u over its points, phi at a centre inside, and whether it is open.
+    kept : (2 entries,), output
+        Lists of the open halves.
+
+    Returns
+    -------
+    The centres inside (2 boxes, l), the list ends of the open halves, and the number of entries read.
+    """
+    l = points.shape[1]
+    inside = np.empty((len(half), l))
+    kept_ends = np.empty(len(half), np.int64)
+    filled = opened = read = 0
+    mean, square = np.empty(l), 0.0
+    for t in range(len(half)):
+        box = t // 2
+        lo, hi = half[t, :l], half[t, l : 2 * l]
+        axis = 0
+        for a in range(l):
+            lo[a], hi[a] = low[box, a], high[box, a]
+            if hi[a] - lo[a] > hi[axis] - lo[axis]:
+                axis = a
+        middle = 0.5 * (lo[axis] + hi[axis])
+        if t % 2 == 0:
+            hi[axis] = middle
+        else:
+            lo[axis] = middle
+        start = ends[box - 1] if box > 0 else 0
+        first = filled
+        bound = load = mass = square = covered = 0.0
+        mean[:] = 0.0
+        for e in range(start, ends[box]):
+            i = lists[e]
+            nearest = farthest = 0.0
+            for a in range(l):
+                below, above = lo[a] - points[i, a], points[i, a] - hi[a]
+                gap = max(below, above, 0.0)
+                nearest += gap * gap
+                reach = max(-below, -above)
+                farthest += reach * reach
+            if weights[i] * nearest < u[i]:
+                kept[filled] = i
+                filled += 1
+                load += u[i]
+                if weights[i] * farthest <= u[i]:
+                    mass += weights[i]
+                    covered += u[i]
+                    for a in range(l):
+                        offset = points[i, a] - lo[a]
+                        mean[a] += weights[i] * offset
+                        square += weights[i] * offset * offset
+                else:
+                    bound += weights[i] * nearest - u[i]
+        read += ends[box] - start
+        for a in range(l):
+            inside[t, a] = 0.5 * (hi[a] - lo[a])
+            if mass > 0.0:
+                inside[t, a] = min(max(mean[a] / mass, 0.0), hi[a] - lo[a])
+                square += inside[t, a] * (mass * inside[t, a] - 2.0 * mean[a])
+            inside[t, a] += lo[a]
+        bound += max(square, 0.0) - covered
+        value = 0.0
+        for e in range(first, filled):
+            i = kept[e]
+            d = 0.0
+            for a in range(l):
+                d += (points[i, a] - inside[t, a]) ** 2
+            value += min(0.0, weights[i] * d - u[i])
+        half[t, 2 * l], half[t, 2 * l + 1], half[t, 2 * l + 2] = bound, load, value
+        if bound < goal:
+            half[t, 2 * l + 3] = 1.0
+            kept_ends[opened] = filled
+            opened += 1
+        else:
+            half[t, 2 * l + 3] = 0.0
+            filled = first
+    return inside, kept_ends[:opened], read
