@@ -75,7 +75,7 @@ def descend(points: Any, weights: Any, u: Any, centers: Any, values: Any) -> Non
 def halve(
     points: Any, weights: Any, u: Any, low: Any, high: Any, lists: Any, ends: Any, goal: float, half: Any, kept: Any
 ) -> Any:
-    """Halve every open box across its longest side and bound phi on both halves.
+    """Halve every open box across its longest side (the first of equal ones) and bound phi on both halves.
 
     A box is open while its bound is below `goal`. On a half, points that no centre of it can cover are dropped; those
     that all its centres cover are summed exactly (the least sum of squares over the box); the others count with their
@@ -111,7 +111,7 @@ def halve(
         axis = 0
         for a in range(l):
             lo[a], hi[a] = low[box, a], high[box, a]
-            if hi[a] - lo[a] > hi[axis] - lo[axis]:
+            if hi[a] - lo[a] > (1.0 + 1e-9) * (hi[axis] - lo[axis]):
                 axis = a
         middle = 0.5 * (lo[axis] + hi[axis])
         if t % 2 == 0:
@@ -168,3 +168,37 @@ def halve(
             half[t, 2 * l + 3] = 0.0
             filled = first
     return inside, kept_ends[:opened], read
+
+
+@njit(**KERNEL)
+def balance(offsets: Any, weights: Any, labels: Any, blocks: Any, first: Any, second: Any, sums: Any, mass: Any) -> None:
+    """Swap the blocks of pairs of points of one cluster where that brings the means of its blocks together.
+
+    `offsets` are the points less the mean of their cluster; `sums` and `mass` (cluster, block) their weighted sums and
+    weights. What is minimised is what adding up the bounds of the blocks loses, ``sum |sums|^2 / mass``.
+    """
+    l = offsets.shape[1]
+    for e in range(len(first)):
+        i, j = first[e], second[e]
+        c, a, b = labels[i], blocks[i], blocks[j]
+        if a == b or labels[j] != c:
+            continue
+        change = weights[j] - weights[i]
+        if mass[c, a] + change <= 0.0 or mass[c, b] - change <= 0.0:
+            continue
+        old_a = old_b = new_a = new_b = 0.0
+        for x in range(l):
+            d = weights[j] * offsets[j, x] - weights[i] * offsets[i, x]
+            old_a += sums[c, a, x] ** 2
+            old_b += sums[c, b, x] ** 2
+            new_a += (sums[c, a, x] + d) ** 2
+            new_b += (sums[c, b, x] - d) ** 2
+        before = old_a / mass[c, a] + old_b / mass[c, b]
+        if new_a / (mass[c, a] + change) + new_b / (mass[c, b] - change) < before:
+            for x in range(l):
+                d = weights[j] * offsets[j, x] - weights[i] * offsets[i, x]
+                sums[c, a, x] += d
+                sums[c, b, x] -= d
+            mass[c, a] += change
+            mass[c, b] -= change
+            blocks[i], blocks[j] = b, a
