@@ -99,7 +99,20 @@ def kmeans_bound(
         return Bound(value, None, THEOREM, "a single centre: the mean")
     if n > MAX_POINTS:
         return Bound(0.0, None, THEOREM, f"no bound is tried above {MAX_POINTS} points")
-    return _search(points, weights, k, centers, upper, gap_tol, should_stop)
+    labels = _nearest(points, centers)
+    rows = centred(points, weights)
+    spread = rows.points - _means(rows.points, weights, labels, k)[labels]
+    variances = np.linalg.eigvalsh((weights[:, None] * spread).T @ spread)
+    if not variances.max() > 0.0:
+        return Bound(0.0, None, THEOREM, "the cost is zero")
+    directions = float(variances.sum()) ** 2 / float(np.square(variances).sum())
+    best = Bound(0.0, None, THEOREM, "too many directions for boxes")
+    if points.shape[1] <= 4 or directions <= MAX_DIRECTIONS:
+        best = _boxes(points, weights, k, labels, gap_tol, should_stop)
+    if upper - best.value > max(WIDE, gap_tol) * best.value and not should_stop():
+        other = _sdp(points, weights, k, labels, gap_tol, should_stop)
+        best = other if other.value > best.value else best
+    return best
 
 
 def centred(points: Floats, weights: Floats, turn: bool = False) -> Rows:
@@ -117,38 +130,11 @@ def centred(points: Floats, weights: Floats, turn: bool = False) -> Rows:
     return Rows(turned, axes, stretch, shift)
 
 
-def _search(
-    points: Floats,
-    weights: Floats,
-    k: int,
-    centers: Floats,
-    upper: float,
-    gap_tol: float,
-    should_stop: Callable[[], bool],
-) -> Bound:
-    best = Bound(0.0, None, THEOREM, "stopped before a bound was proved")
-    labels = _nearest(points, centers)
-    spread = points - np.stack([np.bincount(labels, weights * x, k) for x in (points - points[0]).T], axis=1)[labels] / (
-        np.bincount(labels, weights, k)[labels][:, None]
-    ) - points[0]
-    variances = np.linalg.eigvalsh((weights[:, None] * spread).T @ spread)
-    directions = float(variances.sum()) ** 2 / float(np.square(variances).sum())
-    if points.shape[1] <= 4 or directions <= MAX_DIRECTIONS:
-        best = _boxes(points, weights, k, centers, labels, upper, gap_tol, should_stop)
-    wide = upper - best.value > max(WIDE, gap_tol) * best.value
-    if wide and not should_stop():
-        other = _sdp(points, weights, k, labels, upper, gap_tol, should_stop)
-        best = other if other.value > best.value else best
-    return best
-
-
 def _boxes(
     points: Floats,
     weights: Floats,
     k: int,
-    centers: Floats,
     labels: Ints,
-    upper: float,
     gap_tol: float,
     should_stop: Callable[[], bool],
 ) -> Bound:
@@ -163,9 +149,15 @@ def _boxes(
         block, mass = rows.points[members], weights[members]
         means = _means(block, mass, labels[members], k)
         cost = float(mass @ np.square(block - means[labels[members]]).sum(axis=1))
+        if not cost > 0.0:
+            continue
         proved = BoxSearch(block, mass, k, means, cost, budget, should_stop).run(gap_tol)
-        value += max(0.0, proved.lower)
+        if not proved.lower > 0.0:
+            continue
+        value += proved.lower
         witness.append((members, proved.u, proved.bits))
+    if not value > 0.0:
+        return Bound(0.0, None, THEOREM, "nothing was proved by boxes")
     return Bound(rows.safe(value), None, THEOREM, "multipliers and boxes", {"boxes": packed_boxes(witness, rows.axes)})
 
 
@@ -174,7 +166,6 @@ def _sdp(
     weights: Floats,
     k: int,
     labels: Ints,
-    upper: float,
     gap_tol: float,
     should_stop: Callable[[], bool],
 ) -> Bound:
@@ -192,9 +183,15 @@ def _sdp(
         block, mass = rows.points[members], weights[members]
         means = _means(block, mass, labels[members], k)
         cost = float(mass @ np.square(block - means[labels[members]]).sum(axis=1))
+        if not cost > 0.0:
+            continue
         proved = sdp_bound(block, mass, k, labels[members], cost, SDP_ITERATIONS, gap_tol, should_stop)
-        value += max(0.0, proved.lower)
+        if not proved.lower > 0.0:
+            continue
+        value += proved.lower
         witness.append((members, proved.unit, proved.entries))
+    if not value > 0.0:
+        return Bound(0.0, None, THEOREM, "nothing was proved by the semidefinite relaxation")
     return Bound(rows.safe(value), None, THEOREM, "semidefinite relaxation", {"sdp": packed_sdp(witness)})
 
 
@@ -223,12 +220,11 @@ def _coarsest(u: Floats, unit: float) -> float:
 
 def packed_sdp(parts: list[tuple[Ints, float, NDArray[np.int32]]]) -> dict[str, Any]:
     """Return the evidence of the semidefinite bound as arrays: the upper triangles of B, in units."""
-    none = [np.zeros(0, dtype=np.int64)]
     return {
-        "members": np.concatenate(none + [members for members, _, _ in parts]),
-        "ends": np.cumsum([len(members) for members, _, _ in parts], dtype=np.int64),
+        "members": np.concatenate([members for members, _, _ in parts]),
+        "ends": np.cumsum([len(members) for members, _, _ in parts]),
         "units": np.array([unit for _, unit, _ in parts]),
-        "entries": np.concatenate([*none, *[B[np.triu_indices(len(B))] for _, _, B in parts]]).astype(np.uint16),
+        "entries": np.concatenate([B[np.triu_indices(len(B))] for _, _, B in parts]).astype(np.uint16),
     }
 
 

@@ -207,17 +207,18 @@ class BoxSearch:
 
     def _ascend(self, mu: float) -> None:
         """Climb the smoothed dual over the columns."""
-        unit = self.upper
+        n = len(self.u)
+        unit = self.upper / n
 
-        def dual(u: Floats) -> tuple[float, Floats]:
-            gradient = np.zeros_like(u)
+        def dual(v: Floats) -> tuple[float, Floats]:
+            u, gradient = v * unit, np.zeros(n)
             value = kernels.smooth(self.costs, len(self.columns), u, mu, gradient)
             self.work += 1.5 * self.costs.size
-            return -(float(u.sum()) + self.k * value) / unit, -(1.0 + self.k * gradient) / unit
+            return -(float(u.sum()) + self.k * value) / self.upper, -(1.0 + self.k * gradient) / n
 
         options = {"maxfun": STEPS, "ftol": 1e-13, "gtol": 1e-12}
-        result = minimize(dual, self.u, jac=True, method="L-BFGS-B", bounds=[(0.0, None)] * len(self.u), options=options)
-        self.u = result.x
+        result = minimize(dual, self.u / unit, jac=True, method="L-BFGS-B", bounds=[(0.0, None)] * n, options=options)
+        self.u = result.x * unit
 
     def _enriched(self, mu: float) -> bool:
         """Look for local minima of phi at the new u, take them as columns; return whether some were missing."""
