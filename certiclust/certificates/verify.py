@@ -8,17 +8,19 @@ the cautious side: a lower bound must not exceed what is re-derived.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
+from certiclust.certificates.candidates import named_candidates
 from certiclust.certificates.colouring import MAX_POINTS, is_uncolourable
 from certiclust.certificates.cover import proved_threshold
 from certiclust.certificates.errors import CertificateError
 from certiclust.certificates.fingerprint import data_fingerprint
+from certiclust.certificates.kmeans import boxes_bound, sdp_bound, single_bound
 from certiclust.certificates.replay import Scale, replay, unpack
 
 if TYPE_CHECKING:
@@ -58,6 +60,8 @@ class Instance:
     matrix: FloatArray | None
     weights: FloatArray
     own: bool
+    #: How much worse than the best place for a cluster some site is at most: None where only sites are compared with.
+    excess: float | None = None
 
     @property
     def n(self) -> int:
@@ -103,8 +107,13 @@ def verify(
         raise CertificateError(f"n_clusters: {certificate.n_clusters} is not between 1 and {instance.m}.")
     if certificate.problem not in _REASONS:
         raise CertificateError(f"problem: {certificate.problem!r} is unknown.")
-    centers = _centers(certificate, instance, rows, "centers")
-    cost = _cost(certificate, instance, centers)
+    anywhere = "cluster_centers" in certificate.witness
+    if anywhere:
+        centers = np.zeros(0, dtype=np.intp)
+        cost = _cost_anywhere(certificate, instance)
+    else:
+        centers = _centers(certificate, instance, rows, "centers")
+        cost = _cost(certificate, instance, centers)
     relative, absolute = instance.errors(instance.n)
     slack = 4 * (relative * cost + absolute * float(instance.weights.sum()))
     if not abs(certificate.cost - cost) <= slack:
@@ -116,9 +125,13 @@ def verify(
         if "cover" in certificate.witness:
             bound = max(bound, _cover_bound(certificate, instance))
     else:
-        bound, ratio = _swap_optimal(certificate, instance, rows)
+        sites = _sites(certificate, instance, anywhere)
+        bound, ratio = _swap_optimal(certificate, sites, rows)
         if "tree" in certificate.witness:
-            bound = max(bound, _tree_bound(certificate, instance))
+            bound = max(bound, _tree_bound(certificate, sites) / (1.0 + (sites.excess or 0.0)))
+        if anywhere and sites.excess is None:
+            bound = 0.0  # nothing follows from some sites about all places
+        bound = max(bound, _bound_anywhere(certificate, instance))
     if not 0 <= certificate.lower_bound <= max(0.0, bound):
         raise CertificateError(f"lower_bound: {certificate.lower_bound!r} claimed, {bound!r} follows from the witness.")
     _check_guarantee(certificate, instance, centers, ratio)
@@ -135,6 +148,8 @@ def _check_guarantee(certificate: Certificate, instance: Instance, centers: IntA
         raise CertificateError(f"guarantee: no {guarantee.theorem!r} with {guarantee.because!r} is known here.")
     if guarantee.ratio is not None and (ratio is None or not guarantee.ratio >= ratio):
         raise CertificateError(f"guarantee: a ratio of {guarantee.ratio!r} does not follow; {ratio!r} does.")
+    if guarantee.fairness is not None and len(centers) == 0:
+        raise CertificateError("guarantee: fairness is about centres that are rows.")
     if guarantee.fairness is not None:
         _check_fairness(certificate, instance, centers, guarantee.fairness)
     elif guarantee.ratio is None:
@@ -270,6 +285,32 @@ def _cost(certificate: Certificate, instance: Instance, centers: IntArray) -> fl
     return float(instance.weights @ nearest)
 
 
+def _placed(certificate: Certificate, instance: Instance, key: str) -> FloatArray:
+    """Return k places of the witness, as rows of coordinates."""
+    shape = (certificate.n_clusters, instance.clients.shape[1])
+    try:
+        places = np.asarray(certificate.witness[key])
+        proper = places.dtype.kind in "iuf" and places.shape == shape
+    except (TypeError, ValueError) as error:
+        raise CertificateError(f"witness: {key!r} is not an array of numbers.") from error
+    if not proper or not np.isfinite(places).all():
+        raise CertificateError(f"witness: {key!r} must hold {shape[0]} rows of {shape[1]} finite coordinates.")
+    return np.asarray(places, dtype=np.float64)
+
+
+def _cost_anywhere(certificate: Certificate, instance: Instance) -> float:
+    """Return the cost of centres that need not be candidates."""
+    if (certificate.problem, certificate.metric) not in (("k-means", "sqeuclidean"), ("k-median", "euclidean")):
+        raise CertificateError(f"witness: 'cluster_centers' is not for {certificate.problem} ({certificate.metric}).")
+    return float(instance.weights @ _to_places(instance, _placed(certificate, instance, "cluster_centers")).min(axis=1))
+
+
+def _to_places(instance: Instance, places: FloatArray) -> FloatArray:
+    """Return the distances of all clients to some places."""
+    with np.errstate(over="ignore"):
+        return _cdist(instance.clients, places, instance.metric, None, {})
+
+
 def _diameter(certificate: Certificate, instance: Instance, centers: IntArray) -> float:
     """Return the largest distance inside a cluster of the stored labels, one label per client."""
     listed = certificate.witness.get("labels")
@@ -357,12 +398,51 @@ def _colouring(certificate: Certificate, instance: Instance, rows: IntArray) -> 
     return claimed if is_uncolourable(distances, certificate.n_clusters, claimed, instance.errors(1)) else 0.0
 
 
+def _sites(certificate: Certificate, instance: Instance, anywhere: bool) -> Instance:
+    """Return the instance over the candidates that the evidence is about, with what they are worth."""
+    kind = certificate.problem if certificate.problem in ("k-means", "k-median") else None
+    if "candidates" not in certificate.witness:
+        # A row of a cluster costs at most twice the best place for it, for k-means and for k-median.
+        continuous = instance.own and (kind == "k-means" or (kind == "k-median" and anywhere))
+        return replace(instance, excess=1.0 if continuous else None)
+    if not instance.own or not anywhere or kind is None:
+        raise CertificateError("witness: 'candidates' are named beside other ones, or where no others are possible.")
+    points, excess = named_candidates(certificate.witness["candidates"], instance.clients, instance.weights)
+    if (certificate.witness["candidates"]["name"] == "universal") != (kind == "k-median"):
+        raise CertificateError("witness: 'candidates' names a set for another problem.")
+    return replace(instance, sites=points, own=False, excess=excess)
+
+
+def _bound_anywhere(certificate: Certificate, instance: Instance) -> float:
+    """Return the lower bound of k-means with centres anywhere that the witness proves."""
+    evidence = {"boxes": boxes_bound, "sdp": sdp_bound}
+    named = [key for key in evidence if key in certificate.witness]
+    if certificate.problem != "k-means":
+        if named:
+            raise CertificateError(f"witness: {named[0]!r} proves nothing about {certificate.problem}.")
+        return 0.0
+    if certificate.metric != "sqeuclidean":
+        raise CertificateError("metric: k-means is about squared Euclidean distances.")
+    k, bound = certificate.n_clusters, 0.0
+    if k == 1:
+        bound = single_bound(instance.clients, instance.weights)
+    for key in named:
+        proved = evidence[key](certificate.witness[key], instance.clients, instance.weights, k)
+        bound = max(bound, proved)
+    return bound
+
+
 def _swap_optimal(certificate: Certificate, instance: Instance, rows: IntArray) -> tuple[float, float | None]:
     """Return the bound and the ratio that a swap-optimal solution proves, all swaps looked at."""
-    if "swap_optimal" not in certificate.witness:
+    if "swap_centers" in certificate.witness:
+        to_centers = _to_places(instance, _placed(certificate, instance, "swap_centers"))
+        cost, change, scale = _least_swap_change(instance, to_centers)
+    elif "swap_optimal" in certificate.witness:
+        centers = _centers(certificate, instance, rows, "swap_optimal")
+        to_centers = np.concatenate([d[:, centers] for _, d in instance.blocks()])
+        cost, change, scale = _least_swap_change(instance, to_centers, centers)
+    else:
         return 0.0, 1.0 if certificate.cost == 0 else None
-    centers = _centers(certificate, instance, rows, "swap_optimal")
-    cost, change, scale = _least_swap_change(instance, centers)
     k = certificate.n_clusters
     relative, absolute = instance.errors(instance.n)
     if cost == 0 or certificate.cost == 0:
@@ -371,17 +451,17 @@ def _swap_optimal(certificate: Certificate, instance: Instance, rows: IntArray) 
     power = (_power(instance) if k > 1 else 1) if claimed else None
     if power is None:
         return 0.0, None
-    excess = 1.0 if certificate.problem == "k-means" and instance.own else 0.0
+    excess = instance.excess or 0.0
     tau = max(0.0, relative * scale - change) / cost + relative
     left = 1 - k * tau
     if left <= 0:
         return 0.0, None
-    if k == instance.m and excess == 0:
+    if k == instance.m and excess == 0 and "swap_centers" not in certificate.witness:
         ratio = 1.0
     elif k == 1:
         ratio = (1 + excess) / left
     elif power == 1:
-        ratio = 5 / left
+        ratio = (5 + excess) / left
     else:
         ratio = float(((4 + np.sqrt(16 + 4 * left * (5 + excess))) / (2 * left)) ** 2)
     bound = cost / ratio * (1 - relative) - absolute * float(instance.weights.sum())
@@ -390,13 +470,14 @@ def _swap_optimal(certificate: Certificate, instance: Instance, rows: IntArray) 
     return bound, own if certificate.problem != "fair k-median" else None
 
 
-def _least_swap_change(instance: Instance, centers: IntArray) -> tuple[float, float, float]:
-    """Return the cost of `centers`, its least change by one swap, and the size of the numbers that it is a sum of.
+def _least_swap_change(
+    instance: Instance, to_centers: FloatArray, centers: IntArray | None = None
+) -> tuple[float, float, float]:
+    """Return the cost of k centres, its least change by one swap, and the size of the numbers that it is a sum of.
 
-    k x m sums, filled block by block.
+    The centres are given by all distances to them, and as sites if they are some. k x m sums, filled block by block.
     """
-    k, w = len(centers), instance.weights
-    to_centers = np.concatenate([d[:, centers] for _, d in instance.blocks()])
+    k, w = to_centers.shape[1], instance.weights
     order = np.argsort(to_centers, axis=1, kind="stable")
     everyone = np.arange(instance.n)
     near = order[:, 0]
@@ -410,10 +491,11 @@ def _least_swap_change(instance: Instance, centers: IntArray) -> tuple[float, fl
         for t in range(k):
             mine = near[part] == t
             swapped[t] += (w[part][mine, None] * (without[mine] - kept[mine])).sum(axis=0)
-    swapped[:, centers] = np.inf
+    if centers is not None:
+        swapped[:, centers] = np.inf
     cost = float(w @ first)
     scale = float(w @ second) if k > 1 else cost
-    return cost, float(swapped.min()) - cost if instance.m > k else np.inf, scale
+    return cost, float(swapped.min()) - cost if centers is None or instance.m > k else np.inf, scale
 
 
 def _tree_bound(certificate: Certificate, instance: Instance) -> float:

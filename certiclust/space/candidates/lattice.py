@@ -119,8 +119,13 @@ def _closest(distinct: FloatArray) -> float:
 
 
 def _scales(first: float, beta: float, top: float) -> Iterator[float]:
-    """Yield first, beta first, ... up to `top`, at least one."""
-    s = first
+    """Yield first, beta first, ... up to `top`, at least one.
+
+    The first is taken a little smaller and with 20 bits, which no rounding of distances changes: whoever builds the
+    set again gets the same numbers, and distances that equal each other do not decide by their last bit.
+    """
+    mantissa, exponent = math.frexp(first * (1.0 - 1e-6))
+    s = math.ldexp(math.floor(mantissa * 2.0**20), exponent - 20)
     yield s
     while s * beta <= (1.0 + ROOM) * top:
         s *= beta
