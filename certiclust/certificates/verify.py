@@ -126,7 +126,7 @@ def verify(
             bound = max(bound, _cover_bound(certificate, instance))
     else:
         sites = _sites(certificate, instance, anywhere)
-        bound, ratio = _swap_optimal(certificate, sites, rows)
+        bound, ratio = _swap_optimal(certificate, sites, rows, anywhere)
         if "tree" in certificate.witness:
             bound = max(bound, _tree_bound(certificate, sites) / (1.0 + (sites.excess or 0.0)))
         if anywhere and sites.excess is None:
@@ -285,8 +285,9 @@ def _cost(certificate: Certificate, instance: Instance, centers: IntArray) -> fl
     return float(instance.weights @ nearest)
 
 
-def _placed(certificate: Certificate, instance: Instance, key: str) -> FloatArray:
-    """Return k places of the witness, as rows of coordinates."""
+def _placed(certificate: Certificate, instance: Instance) -> FloatArray:
+    """Return the k places of the witness, as rows of coordinates."""
+    key = "cluster_centers"
     shape = (certificate.n_clusters, instance.clients.shape[1])
     try:
         places = np.asarray(certificate.witness[key])
@@ -302,13 +303,13 @@ def _cost_anywhere(certificate: Certificate, instance: Instance) -> float:
     """Return the cost of centres that need not be candidates."""
     if (certificate.problem, certificate.metric) not in (("k-means", "sqeuclidean"), ("k-median", "euclidean")):
         raise CertificateError(f"witness: 'cluster_centers' is not for {certificate.problem} ({certificate.metric}).")
-    return float(instance.weights @ _to_places(instance, _placed(certificate, instance, "cluster_centers")).min(axis=1))
-
-
-def _to_places(instance: Instance, places: FloatArray) -> FloatArray:
-    """Return the distances of all clients to some places."""
-    with np.errstate(over="ignore"):
-        return _cdist(instance.clients, places, instance.metric, None, {})
+    places = _placed(certificate, instance)
+    size = max(1, 4_000_000 // len(places))
+    cost = 0.0
+    for start in range(0, instance.n, size):
+        nearest = _cdist(instance.clients[start : start + size], places, instance.metric, None, {}).min(axis=1)
+        cost += float(instance.weights[start : start + size] @ nearest)
+    return cost
 
 
 def _diameter(certificate: Certificate, instance: Instance, centers: IntArray) -> float:
@@ -432,17 +433,16 @@ def _bound_anywhere(certificate: Certificate, instance: Instance) -> float:
     return bound
 
 
-def _swap_optimal(certificate: Certificate, instance: Instance, rows: IntArray) -> tuple[float, float | None]:
+def _swap_optimal(
+    certificate: Certificate, instance: Instance, rows: IntArray, anywhere: bool
+) -> tuple[float, float | None]:
     """Return the bound and the ratio that a swap-optimal solution proves, all swaps looked at."""
-    if "swap_centers" in certificate.witness:
-        to_centers = _to_places(instance, _placed(certificate, instance, "swap_centers"))
-        cost, change, scale = _least_swap_change(instance, to_centers)
-    elif "swap_optimal" in certificate.witness:
-        centers = _centers(certificate, instance, rows, "swap_optimal")
-        to_centers = np.concatenate([d[:, centers] for _, d in instance.blocks()])
-        cost, change, scale = _least_swap_change(instance, to_centers, centers)
-    else:
+    # Centres anywhere come with candidates that cost no less, for the sake of their swaps.
+    key = "swap_optimal" if "swap_optimal" in certificate.witness else "centers"
+    if key == "centers" and not (anywhere and key in certificate.witness):
         return 0.0, 1.0 if certificate.cost == 0 else None
+    centers = _centers(certificate, instance, rows, key)
+    cost, change, scale = _least_swap_change(instance, centers)
     k = certificate.n_clusters
     relative, absolute = instance.errors(instance.n)
     if cost == 0 or certificate.cost == 0:
@@ -456,7 +456,7 @@ def _swap_optimal(certificate: Certificate, instance: Instance, rows: IntArray) 
     left = 1 - k * tau
     if left <= 0:
         return 0.0, None
-    if k == instance.m and excess == 0 and "swap_centers" not in certificate.witness:
+    if k == instance.m and excess == 0:
         ratio = 1.0
     elif k == 1:
         ratio = (1 + excess) / left
@@ -470,14 +470,13 @@ def _swap_optimal(certificate: Certificate, instance: Instance, rows: IntArray) 
     return bound, own if certificate.problem != "fair k-median" else None
 
 
-def _least_swap_change(
-    instance: Instance, to_centers: FloatArray, centers: IntArray | None = None
-) -> tuple[float, float, float]:
-    """Return the cost of k centres, its least change by one swap, and the size of the numbers that it is a sum of.
+def _least_swap_change(instance: Instance, centers: IntArray) -> tuple[float, float, float]:
+    """Return the cost of `centers`, its least change by one swap, and the size of the numbers that it is a sum of.
 
-    The centres are given by all distances to them, and as sites if they are some. k x m sums, filled block by block.
+    k x m sums, filled block by block.
     """
-    k, w = to_centers.shape[1], instance.weights
+    k, w = len(centers), instance.weights
+    to_centers = np.concatenate([d[:, centers] for _, d in instance.blocks()])
     order = np.argsort(to_centers, axis=1, kind="stable")
     everyone = np.arange(instance.n)
     near = order[:, 0]
@@ -491,11 +490,10 @@ def _least_swap_change(
         for t in range(k):
             mine = near[part] == t
             swapped[t] += (w[part][mine, None] * (without[mine] - kept[mine])).sum(axis=0)
-    if centers is not None:
-        swapped[:, centers] = np.inf
+    swapped[:, centers] = np.inf
     cost = float(w @ first)
     scale = float(w @ second) if k > 1 else cost
-    return cost, float(swapped.min()) - cost if centers is None or instance.m > k else np.inf, scale
+    return cost, float(swapped.min()) - cost if instance.m > k else np.inf, scale
 
 
 def _tree_bound(certificate: Certificate, instance: Instance) -> float:

@@ -79,7 +79,7 @@ OWN = {
     KTMM: {"metric": "euclidean", "check_metric": None},
     KCenter: {"metric": "euclidean", "check_metric": None},
     KMedian: {"metric": "euclidean", "check_metric": None, "candidates": None},
-    KMeans: {"candidates": "data"},
+    KMeans: {"candidates": "data", "epsilon": 0.5, "max_candidates": 50_000},
     FairKMedian: {"metric": "euclidean", "check_metric": None, "beta": 1.5, "mode": "tight"},
 }
 
