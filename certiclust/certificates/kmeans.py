@@ -22,6 +22,8 @@ Ints = NDArray[np.intp]
 
 #: Boxes, pairs of box and point, and points of one matrix B, that are looked at.
 MAX_BOXES, MAX_WORK, MAX_MATRIX = 20_000_000, 2_000_000_000, 2000
+#: Levels of halved boxes.
+MAX_LEVELS = 500
 #: Numbers in one piece of work.
 PIECE = 4_000_000
 _UNIT = 2.0**-52
@@ -92,7 +94,7 @@ def sdp_bound(stored: Any, points: Floats, weights: Floats, k: int) -> float:
         B[np.triu_indices(sizes[t])] = entries[stops[t - 1] if t else 0 : stops[t]]
         with np.errstate(over="ignore"):
             B = np.maximum(B, B.T) * units[t]
-        if not float(B.max()) < 1e290:
+        if not float(B.max()) * float(sizes[t]) ** 2 < 1e290:
             raise CertificateError("witness: 'sdp' has a matrix that is too large.")
         total += max(0.0, _block_of_sdp(rows[members[part]], weights[members[part]], B, k))
     return _less(total, 1.0 + 2.0**-49, shift)
@@ -207,6 +209,8 @@ def _levels(bits: NDArray[np.uint8]) -> list[NDArray[np.bool_]]:
         flags = bits[used : used + size] == 1
         if len(flags) < size:
             raise CertificateError("witness: 'boxes' has a tree that ends too early.")
+        if len(levels) == MAX_LEVELS:
+            raise CertificateError(f"witness: 'boxes' has a tree of more than {MAX_LEVELS} levels.")
         levels.append(flags)
         used, size = used + size, 2 * int(flags.sum())
     if used != len(bits):
@@ -306,9 +310,8 @@ def _block_of_sdp(points: Floats, weights: Floats, B: Floats, k: int) -> float:
     P = np.eye(n) - np.outer(s, s) / total
     M = P @ (G + B) @ P
     M = (M + M.T) / 2
-    size = float(np.linalg.norm(M)) + float(np.trace(G)) + float(s @ B @ s) / total
-    if not math.isfinite(size):
-        raise CertificateError("witness: 'sdp' has a matrix that is too large.")
+    largest = max(float(np.abs(M).max()), 1e-300)
+    size = largest * float(np.linalg.norm(M / largest)) + float(np.trace(G)) + float(s @ B @ s) / total
     top = eigh(M, eigvals_only=True, subset_by_index=[n - k + 1, n - 1]) if k > 1 else np.zeros(1)
     margin = 2.0**-50 * (n + l) * k * size
     return float(np.trace(G)) - float(s @ B @ s) / total - float(np.maximum(top, 0.0).sum()) - margin
