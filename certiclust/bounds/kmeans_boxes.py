@@ -1,8 +1,8 @@
-"""Lower bound of k-means in few dimensions: multipliers, and the least reduced cost of a centre anywhere.
+"""Lower bound of k-means (p = 2) and k-median (p = 1) with centres anywhere, where few directions matter.
 
-For any u >= 0 every k centres cost at least ``sum(u) + k min_c phi(c)`` with ``phi(c) = sum_i min(0, w_i |x_i - c|^2 -
+For any u >= 0 every k centres cost at least ``sum(u) + k min_c phi(c)`` with ``phi(c) = sum_i min(0, w_i |x_i - c|^p -
 u_i)``. The minimum over the whole space is bounded by halving boxes. This is the dual of the set-partition relaxation,
-which is nearly tight for k-means. It is concave in u; on a set of columns (centres) its minimum over them is smoothed
+which is nearly tight. It is concave in u; on a set of columns (centres) its minimum over them is smoothed
 and climbed by L-BFGS, and the set grows by local minima of phi until the boxes show that none is missing.
 """
 
@@ -30,9 +30,9 @@ STEPS, CLIMBS = 60, 4
 #: Columns at most, and starts of the descents to local minima of phi.
 MAX_COLUMNS, MAX_STARTS = 3000, 1500
 #: Levels of halved boxes, points listed for the boxes of one level, and rounds of boxes at most.
-MAX_LEVELS, MAX_ENTRIES, ROUNDS = 120, 10_000_000, 12
+MAX_LEVELS, MAX_ENTRIES, ROUNDS = 120, 10_000_000, 30
 #: Rounds that hardly help before it ends; a gap that counts as closed.
-IDLE, CLOSE = 3, 2.5e-10
+IDLE, CLOSE = 6, 2.5e-10
 #: Bits of u below its mean that are kept: few, or enough to prove 1e-9.
 COARSE, FINE = 22, 42
 
@@ -70,7 +70,7 @@ class Boxes(NamedTuple):
     work: float
 
 
-def price(points: Floats, weights: Floats, u: Floats, goal: float, max_work: float) -> Priced:
+def price(points: Floats, weights: Floats, u: Floats, power: int, goal: float, max_work: float) -> Priced:
     """Bound phi from below over the bounding box of the points (no centre outside is better than one inside).
 
     Boxes are halved while their bound is below `goal` and the work lasts; a centre below the goal ends it.
@@ -82,7 +82,7 @@ def price(points: Floats, weights: Floats, u: Floats, goal: float, max_work: flo
     opened, bits = np.ones(1, dtype=bool), []
     while len(low) and len(bits) < MAX_LEVELS and len(lists) <= MAX_ENTRIES and work + 4.0 * l * len(lists) <= max_work:
         half, kept = np.empty((2 * len(low), 2 * l + 4)), np.empty(2 * len(lists), np.int32)
-        inside, ends, read = kernels.halve(points, weights, u, low, high, lists, ends, goal, half, kept)
+        inside, ends, read = kernels.halve(points, weights, u, power, low, high, lists, ends, goal, half, kept)
         bits.append(opened)
         opened, bounds = half[:, -1] == 1.0, half[:, 2 * l]
         work += 2.0 * l * read + 30.0 * len(half)
@@ -132,6 +132,8 @@ class BoxSearch:
         When to end; counted in distances (about 2 ns each).
     should_stop
         Polled between climbs.
+    power
+        2 for k-means, 1 for k-median.
     """
 
     def __init__(
@@ -143,14 +145,16 @@ class BoxSearch:
         upper: float,
         max_work: float,
         should_stop: Callable[[], bool],
+        power: int = 2,
     ) -> None:
         self.points, self.weights, self.k = points, weights, k
         self.centers, self.upper, self.max_work, self.should_stop = centers, upper, max_work, should_stop
-        self.work = 0.0
-        near = np.stack([weights * np.square(points - c).sum(axis=1) for c in centers])
+        self.work, self.power = 0.0, power
+        near = np.stack([self._costs(c) for c in centers])
         self.labels = near.argmin(axis=0)
         near = np.partition(near, min(1, len(centers) - 1), axis=0)
-        self.u: Floats = near[0] + 0.3 * (near[min(1, len(centers) - 1)] - near[0])
+        # A single centre serves everyone: multipliers above all costs. Otherwise a little above the nearest.
+        self.u: Floats = 4.0 * near[0] + near[0].max() if k == 1 else near[0] + 0.3 * (near[1] - near[0])
         self.columns = np.empty((0, points.shape[1]))
         self.costs = np.empty((0, len(points)))
         self.best, self.best_u = -math.inf, self.u
@@ -177,10 +181,15 @@ class BoxSearch:
     def _spent(self) -> bool:
         return self.work >= self.max_work or self.should_stop()
 
+    def _costs(self, center: Floats) -> Floats:
+        """Return the weighted costs of all points to one centre."""
+        d = np.square(self.points - center).sum(axis=1)
+        return self.weights * (d if self.power == 2 else np.sqrt(d))
+
     def _minima(self, starts: Floats) -> tuple[Floats, Floats]:
         """Return local minima of phi near some starts, and their values."""
         centers, values = starts.copy(), np.empty(len(starts))
-        kernels.descend(self.points, self.weights, self.u, centers, values)
+        kernels.descend(self.points, self.weights, self.u, centers, values, self.power)
         self.work += 8.0 * len(starts) * self.points.size
         return centers, values
 
@@ -191,7 +200,7 @@ class BoxSearch:
         self.columns = centers[np.sort(first)][:MAX_COLUMNS]
         self.costs = np.empty((len(self.columns), len(self.points)))
         for j, c in enumerate(self.columns):
-            np.multiply(self.weights, np.square(self.points - c).sum(axis=1), out=self.costs[j])
+            self.costs[j] = self._costs(c)
         self.work += 2.0 * len(self.columns) * self.points.size
 
     def _climb(self, shares: tuple[float, ...]) -> None:
@@ -262,7 +271,7 @@ class BoxSearch:
         return np.concatenate([found, priced.centers]) if priced.centers is not found else found
 
     def _priced(self, u: Floats, goal: float) -> Priced:
-        priced = price(self.points, self.weights, u, goal, max(self.max_work - self.work, 0.2 * self.max_work))
+        priced = price(self.points, self.weights, u, self.power, goal, max(self.max_work - self.work, 0.2 * self.max_work))
         self.work += priced.work
         return priced
 
@@ -275,7 +284,7 @@ class BoxSearch:
 
         If the relaxation is tight, its optimal u are of this kind, and the bound is then the cost itself.
         """
-        own = self.weights * np.square(self.points - self.centers[self.labels]).sum(axis=1)
+        own = np.stack([self._costs(c) for c in self.centers]).min(axis=0)
         rho = np.bincount(self.labels, own - u, minlength=self.k)
         size = np.maximum(np.bincount(self.labels, minlength=self.k), 1)
         return np.maximum(u + ((rho - rho.mean()) / size)[self.labels], 0.0)

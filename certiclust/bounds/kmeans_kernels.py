@@ -1,6 +1,6 @@
-"""Compiled parts of the k-means bounds: phi(c) = sum_i min(0, w_i |x_i - c|^2 - u_i), its minima, its bounds on boxes.
+"""Compiled parts of the bounds with centres anywhere: phi(c) = sum_i min(0, w_i |x_i - c|^p - u_i) and its minima.
 
-Costs are per weight where that saves a product: a point is covered by c when ``|x - c|^2 < u / w``.
+p is 2 for k-means and 1 for k-median. A point is covered by c when ``w |x - c|^p < u``.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ def smooth(costs: Any, count: int, u: Any, mu: float, gradient: Any) -> float:
 
 
 @njit(**KERNEL)
-def descend(points: Any, weights: Any, u: Any, centers: Any, values: Any) -> None:
-    """Move every centre to a local minimum of phi: it becomes the mean of the points that it covers, repeatedly."""
+def descend(points: Any, weights: Any, u: Any, centers: Any, values: Any, power: int) -> None:
+    """Move every centre towards a local minimum of phi: the mean (power 2) or median of the points that it covers."""
     n, l = points.shape
-    mean = np.empty(l)
+    mean, best = np.empty(l), np.empty(l)
     for t in range(len(values)):
         values[t] = np.inf
         for _ in range(60):
@@ -57,34 +57,60 @@ def descend(points: Any, weights: Any, u: Any, centers: Any, values: Any) -> Non
                 d = 0.0
                 for a in range(l):
                     d += (points[i, a] - centers[t, a]) ** 2
+                pull = weights[i]
+                if power == 1:
+                    d = np.sqrt(d)
+                    pull /= max(d, 1e-300)  # Weiszfeld's step
                 d *= weights[i]
                 if d < u[i]:
                     value += d - u[i]
-                    mass += weights[i]
+                    mass += pull
                     for a in range(l):
-                        mean[a] += weights[i] * points[i, a]
-            stuck = not value < values[t]
-            values[t] = min(values[t], value)
-            if stuck or mass == 0.0:
+                        mean[a] += pull * points[i, a]
+            if not value < values[t] or mass == 0.0:
+                values[t] = min(values[t], value)
+                for a in range(l):
+                    centers[t, a] = best[a] if mass > 0.0 else centers[t, a]
+                break
+            stuck = power == 1 and value > values[t] + 1e-7 * value
+            values[t] = value
+            for a in range(l):
+                best[a] = centers[t, a]
+            if stuck:
                 break
             for a in range(l):
                 centers[t, a] = mean[a] / mass
+        for a in range(l):
+            centers[t, a] = best[a] if values[t] < 0.0 else centers[t, a]
 
 
 @njit(**KERNEL)
 def halve(
-    points: Any, weights: Any, u: Any, low: Any, high: Any, lists: Any, ends: Any, goal: float, half: Any, kept: Any
+    points: Any,
+    weights: Any,
+    u: Any,
+    power: int,
+    low: Any,
+    high: Any,
+    lists: Any,
+    ends: Any,
+    goal: float,
+    half: Any,
+    kept: Any,
 ) -> Any:
     """Halve every open box across its longest side (the first of equal ones) and bound phi on both halves.
 
     A box is open while its bound is below `goal`. On a half, points that no centre of it can cover are dropped; those
-    that all its centres cover are summed exactly (the least sum of squares over the box); the others count with their
-    least distance.
+    that all its centres cover are taken together; the others count with their least distance. Together means the
+    least sum of squares over the box (power 2), or the tangent plane of the sum of distances at the middle, if that is
+    better than the least distances (power 1).
 
     Parameters
     ----------
     points, weights, u : (n, l), (n,), (n,)
         The clients and their multipliers.
+    power : int
+        2 or 1.
     low, high : (boxes, l)
         Corners of the open boxes.
     lists, ends : (entries,), (boxes,)
@@ -104,7 +130,7 @@ def halve(
     inside = np.empty((len(half), l))
     kept_ends = np.empty(len(half), np.int64)
     filled = opened = read = 0
-    mean, square = np.empty(l), 0.0
+    slope, offset = np.empty(l), np.empty(l)
     for t in range(len(half)):
         box = t // 2
         lo, hi = half[t, :l], half[t, l : 2 * l]
@@ -118,10 +144,12 @@ def halve(
             hi[axis] = middle
         else:
             lo[axis] = middle
+        for a in range(l):
+            inside[t, a] = lo[a] + 0.5 * (hi[a] - lo[a])
         start = ends[box - 1] if box > 0 else 0
         first = filled
-        bound = load = mass = square = covered = 0.0
-        mean[:] = 0.0
+        bound = load = mass = together = apart = covered = 0.0
+        slope[:] = 0.0
         for e in range(start, ends[box]):
             i = lists[e]
             nearest = farthest = 0.0
@@ -131,33 +159,49 @@ def halve(
                 nearest += gap * gap
                 reach = max(-below, -above)
                 farthest += reach * reach
+            if power == 1:
+                nearest, farthest = np.sqrt(nearest), np.sqrt(farthest)
             if weights[i] * nearest < u[i]:
                 kept[filled] = i
                 filled += 1
                 load += u[i]
-                if weights[i] * farthest <= u[i]:
-                    mass += weights[i]
-                    covered += u[i]
-                    for a in range(l):
-                        offset = points[i, a] - lo[a]
-                        mean[a] += weights[i] * offset
-                        square += weights[i] * offset * offset
-                else:
+                if weights[i] * farthest > u[i]:
                     bound += weights[i] * nearest - u[i]
+                    continue
+                covered += u[i]
+                mass += weights[i]
+                if power == 1:
+                    d = 0.0
+                    for a in range(l):
+                        offset[a] = inside[t, a] - points[i, a]
+                        d += offset[a] * offset[a]
+                    d = np.sqrt(d)
+                    together += weights[i] * d
+                    apart += weights[i] * nearest
+                    for a in range(l):
+                        slope[a] += weights[i] * offset[a] / d if d > 0.0 else 0.0
+                else:
+                    for a in range(l):
+                        offset[a] = points[i, a] - lo[a]
+                        slope[a] += weights[i] * offset[a]
+                        together += weights[i] * offset[a] * offset[a]
         read += ends[box] - start
         for a in range(l):
-            inside[t, a] = 0.5 * (hi[a] - lo[a])
-            if mass > 0.0:
-                inside[t, a] = min(max(mean[a] / mass, 0.0), hi[a] - lo[a])
-                square += inside[t, a] * (mass * inside[t, a] - 2.0 * mean[a])
-            inside[t, a] += lo[a]
-        bound += max(square, 0.0) - covered
+            if power == 1:
+                together -= abs(slope[a]) * 0.5 * (hi[a] - lo[a])
+            elif mass > 0.0:
+                best = min(max(slope[a] / mass, 0.0), hi[a] - lo[a])
+                together += best * (mass * best - 2.0 * slope[a])
+                inside[t, a] = lo[a] + best
+        bound += max(together, apart) - covered
         value = 0.0
         for e in range(first, filled):
             i = kept[e]
             d = 0.0
             for a in range(l):
                 d += (points[i, a] - inside[t, a]) ** 2
+            if power == 1:
+                d = np.sqrt(d)
             value += min(0.0, weights[i] * d - u[i])
         half[t, 2 * l], half[t, 2 * l + 1], half[t, 2 * l + 2] = bound, load, value
         if bound < goal:

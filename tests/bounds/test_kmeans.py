@@ -69,7 +69,7 @@ def test_descend(seed):
     u = w * rng.random(12) * 4
     starts = rng.normal(size=(5, 2))
     centers, values = starts.copy(), np.empty(5)
-    kernels.descend(X, w, u, centers, values)
+    kernels.descend(X, w, u, centers, values, 2)
     for start, center, value in zip(starts, centers, values, strict=True):
         assert value == pytest.approx(phi(X, w, u, center), abs=1e-12)
         assert value <= phi(X, w, u, start) + 1e-12
@@ -91,7 +91,7 @@ def test_halve(seed):
     everyone = np.tile(np.arange(10, dtype=np.int32), 3)
     half, kept = np.empty((6, 2 * l + 4)), np.empty(60, np.int32)
     goal = -float(rng.random() * u.sum())
-    inside, ends, read = kernels.halve(X, w, u, low, high, everyone, np.array([10, 20, 30]), goal, half, kept)
+    inside, ends, read = kernels.halve(X, w, u, 2, low, high, everyone, np.array([10, 20, 30]), goal, half, kept)
     assert read == 60
     starts = dict(zip(np.flatnonzero(half[:, -1] == 1.0), np.split(kept[: ends[-1] if len(ends) else 0], ends[:-1])))
     for t in range(6):
@@ -196,7 +196,7 @@ def test_any_multipliers_and_any_matrix_are_valid(seed):
     rows = centred(X, w)
     scale = max(upper, 1e-300) / len(X)
     u = rng.random(len(X)) * scale * 10.0 ** rng.uniform(-1, 2)
-    priced = kmeans_boxes.price(rows.points, w, u, -math.inf if rng.random() < 0.3 else -0.1 * u.sum(), 1e5)
+    priced = kmeans_boxes.price(rows.points, w, u, 2, -math.inf if rng.random() < 0.3 else -0.1 * u.sum(), 1e5)
     if not len(priced.centers):
         assert rows.safe(u.sum() + k * priced.lower - 1e-9 * u.sum() * k) <= best
     B = rng.random((len(X), len(X))) * scale * 10.0 ** rng.uniform(-2, 1)
