@@ -1,4 +1,4 @@
-"""Lower bound on k-means with centres anywhere: boxes where few directions matter, semidefinite otherwise.
+"""Lower bounds with centres anywhere: by boxes where few directions matter, for k-means by a semidefinite program else.
 
 Many points are split into blocks: the cost of all points under any centres is the sum of the blocks' costs, so lower
 bounds of the blocks add up. Blocks in which every cluster of the solution has the same mean lose little.
@@ -29,6 +29,8 @@ BOX_WORK, LARGE_BOX_WORK = 1.0e9, 6.0e9
 SDP_ITERATIONS, SDP_WORK = 150, 3.5e10
 #: Directions inside the clusters (participation ratio of the variances) up to which boxes are tried.
 MAX_DIRECTIONS = 5.0
+#: Columns up to which they are tried in any case.
+FEW_COLUMNS = 4
 #: A gap above which the other bound is tried as well.
 WIDE = 0.02
 #: Swaps per point that balance the blocks.
@@ -41,20 +43,26 @@ class Rows(NamedTuple):
     Attributes
     ----------
     points
-        ``(X - X[0] - mean) axes``.
+        ``(X - X[0] - origin) axes``, origin about the mean.
     axes
         Orthonormal up to rounding.
     stretch, shift
-        OPT of the rows given is at least ``(sqrt(OPT of these / stretch) - shift)^2``.
+        Squared distances are too large by this factor at most, and the root of any k-means cost is off by `shift`.
+    mass
+        The sum of the weights.
     """
 
     points: Floats
+    origin: Floats
     axes: Floats
     stretch: float
     shift: float
+    mass: float
 
-    def safe(self, lower: float) -> float:
+    def safe(self, lower: float, power: int = 2) -> float:
         """Return the bound for the rows given, from one for these."""
+        if power == 1:
+            return max(0.0, lower / self.stretch - self.shift * math.sqrt(self.mass))
         return max(0.0, math.sqrt(max(0.0, lower) / self.stretch) - self.shift) ** 2
 
 
@@ -107,7 +115,7 @@ def kmeans_bound(
         return Bound(0.0, None, THEOREM, "the cost is zero")
     directions = float(variances.sum()) ** 2 / float(np.square(variances).sum())
     best = Bound(0.0, None, THEOREM, "too many directions for boxes")
-    if points.shape[1] <= 4 or directions <= MAX_DIRECTIONS:
+    if points.shape[1] <= FEW_COLUMNS or directions <= MAX_DIRECTIONS:
         best = _boxes(points, weights, k, labels, gap_tol, should_stop)
     if upper - best.value > max(WIDE, gap_tol) * best.value and not should_stop():
         other = _sdp(points, weights, k, labels, gap_tol, should_stop)
@@ -118,16 +126,35 @@ def kmeans_bound(
 def centred(points: Floats, weights: Floats, turn: bool = False) -> Rows:
     """Return rows near the origin; with `turn` along their principal axes, the widest first."""
     moved = points - points[0]
-    moved = moved - weights @ moved / weights.sum()
-    l = points.shape[1]
-    axes = np.eye(l)
-    if turn and l > 1:
+    origin = weights @ moved / weights.sum()
+    moved = moved - origin
+    width = points.shape[1]
+    axes = np.eye(width)
+    if turn and width > 1:
         axes = np.linalg.eigh((weights[:, None] * moved).T @ moved)[1][:, ::-1]
     turned = np.ascontiguousarray(moved @ axes) if turn else moved
     diagonal = float(np.linalg.norm(np.ptp(points, axis=0)))
-    shift = 4.0 * 2.0**-51 * (l + 4) * diagonal * math.sqrt(float(weights.sum()))
-    stretch = 1.0 + 4.0 * float(np.linalg.norm(axes.T @ axes - np.eye(l))) + 2.0**-48
-    return Rows(turned, axes, stretch, shift)
+    shift = 4.0 * 2.0**-51 * (width + 4) * diagonal * math.sqrt(float(weights.sum()))
+    stretch = 1.0 + 4.0 * float(np.linalg.norm(axes.T @ axes - np.eye(width))) + 2.0**-48
+    return Rows(turned, origin, axes, stretch, shift, float(weights.sum()))
+
+
+def kmedian_bound(
+    points: Floats,
+    weights: Floats,
+    k: int,
+    centers: Floats,
+    upper: float,
+    *,
+    gap_tol: float = 0.0,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> Bound:
+    """Return a lower bound on the sum of distances to any k centres anywhere; parameters as for `kmeans_bound`."""
+    if not upper > 0.0:
+        return Bound(0.0, None, "", "the cost is zero")
+    if points.shape[1] > FEW_COLUMNS or len(points) > MAX_POINTS:
+        return Bound(0.0, None, "", "too many columns or points for boxes")
+    return _boxes(points, weights, k, _nearest(points, centers), gap_tol, should_stop, centers)
 
 
 def _boxes(
@@ -137,28 +164,35 @@ def _boxes(
     labels: Ints,
     gap_tol: float,
     should_stop: Callable[[], bool],
+    medians: Floats | None = None,
 ) -> Bound:
+    """Return the bound by boxes; with `medians`, centres of the clusters, that of k-median."""
     from certiclust.bounds.kmeans_boxes import BoxSearch
 
     rows = centred(points, weights, turn=True)
+    power = 2 if medians is None else 1
     n = len(points)
     count = -(-n // BOX_POINTS)
     budget = (BOX_WORK if n <= 250 else LARGE_BOX_WORK) / count
     value, witness = 0.0, []
     for members in split(rows.points, weights, labels, k, count):
         block, mass = rows.points[members], weights[members]
-        means = _means(block, mass, labels[members], k)
-        cost = float(mass @ np.square(block - means[labels[members]]).sum(axis=1))
-        if not cost > 0.0:
+        if medians is None:
+            middles = _means(block, mass, labels[members], k)
+        else:
+            middles = (medians - points[0] - rows.origin) @ rows.axes
+        cost = float(mass @ np.linalg.norm(block - middles[labels[members]], axis=1) ** power)
+        if not cost > 0.0 or should_stop():
             continue
-        proved = BoxSearch(block, mass, k, means, cost, budget, should_stop).run(gap_tol)
+        proved = BoxSearch(block, mass, k, middles, cost, budget, should_stop, power).run(gap_tol)
         if not proved.lower > 0.0:
             continue
         value += proved.lower
         witness.append((members, proved.u, proved.bits))
     if not value > 0.0:
         return Bound(0.0, None, THEOREM, "nothing was proved by boxes")
-    return Bound(rows.safe(value), None, THEOREM, "multipliers and boxes", {"boxes": packed_boxes(witness, rows.axes)})
+    evidence = {"boxes": packed_boxes(witness, rows.axes)}
+    return Bound(rows.safe(value, power), None, THEOREM, "multipliers and boxes", evidence)
 
 
 def _sdp(

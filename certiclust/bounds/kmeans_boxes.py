@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,8 @@ MAX_COLUMNS, MAX_STARTS = 3000, 1500
 MAX_LEVELS, MAX_ENTRIES, ROUNDS = 120, 10_000_000, 30
 #: Rounds that hardly help before it ends; a gap that counts as closed.
 IDLE, CLOSE = 6, 2.5e-10
+#: Work that k-median spends on the last millionth.
+CLOSING = 1e7
 #: Bits of u below its mean that are kept: few, or enough to prove 1e-9.
 COARSE, FINE = 22, 42
 
@@ -75,27 +77,35 @@ def price(points: Floats, weights: Floats, u: Floats, power: int, goal: float, m
 
     Boxes are halved while their bound is below `goal` and the work lasts; a centre below the goal ends it.
     """
-    n, l = points.shape
+    n, width = points.shape
     low, high = points.min(axis=0)[None], points.max(axis=0)[None]
     lists, ends = np.arange(n, dtype=np.int32), np.array([n])
     lower, least, load, work = math.inf, -float(u.sum()), float(u.sum()), 0.0
-    opened, bits = np.ones(1, dtype=bool), []
-    while len(low) and len(bits) < MAX_LEVELS and len(lists) <= MAX_ENTRIES and work + 4.0 * l * len(lists) <= max_work:
-        half, kept = np.empty((2 * len(low), 2 * l + 4)), np.empty(2 * len(lists), np.int32)
+    opened = np.ones(1, dtype=bool)
+    bits: list[NDArray[np.bool_]] = []
+    while (
+        len(low)
+        and len(bits) < MAX_LEVELS
+        and len(lists) <= MAX_ENTRIES
+        and work + 4.0 * width * len(lists) <= max_work
+    ):
+        half, kept = np.empty((2 * len(low), 2 * width + 4)), np.empty(2 * len(lists), np.int32)
         inside, ends, read = kernels.halve(points, weights, u, power, low, high, lists, ends, goal, half, kept)
         bits.append(opened)
-        opened, bounds = half[:, -1] == 1.0, half[:, 2 * l]
-        work += 2.0 * l * read + 30.0 * len(half)
-        below = opened & (half[:, 2 * l + 2] < goal)
+        opened, bounds = half[:, -1] == 1.0, half[:, 2 * width]
+        work += 2.0 * width * read + 30.0 * len(half)
+        below = opened & (half[:, 2 * width + 2] < goal)
         if below.any():
-            best = np.argsort(np.where(below, half[:, 2 * l + 2], np.inf), kind="stable")[: min(50, int(below.sum()))]
+            best = np.argsort(np.where(below, half[:, 2 * width + 2], np.inf), kind="stable")[
+                : min(50, int(below.sum()))
+            ]
             return Priced(-math.inf, load, np.concatenate(bits).astype(np.uint8), inside[best], work)
-        load = float(half[:, 2 * l + 1].max()) if len(bits) == 1 else load
+        load = float(half[:, 2 * width + 1].max()) if len(bits) == 1 else load
         lower = min(lower, float(bounds[~opened].min(initial=math.inf)))
         least = float(bounds[opened].min(initial=math.inf))
-        low, high, lists = half[opened, :l], half[opened, l : 2 * l], kept[: ends[-1] if len(ends) else 0]
+        low, high, lists = half[opened, :width], half[opened, width : 2 * width], kept[: ends[-1] if len(ends) else 0]
     bits.append(np.zeros(len(opened), dtype=bool))
-    return Priced(min(lower, least), load, np.concatenate(bits).astype(np.uint8), np.empty((0, l)), work)
+    return Priced(min(lower, least), load, np.concatenate(bits).astype(np.uint8), np.empty((0, width)), work)
 
 
 def rounded(u: Floats, bits: int) -> Floats:
@@ -107,12 +117,14 @@ def rounded(u: Floats, bits: int) -> Floats:
     return np.maximum(np.round(u / grid), 0.0) * grid
 
 
-def box_margin(n: int, k: int, l: int, total: float, load: float) -> float:
+def box_margin(n: int, k: int, width: int, power: int, total: float, load: float) -> float:
     """Return what ``sum(u) + k min phi`` may err by in floating point, four times over.
 
-    A verifier whose last bits differ may take a point for covered everywhere that just is not: hence 2^-43.
+    A verifier whose last bits differ may take a point for covered everywhere that just is not: hence 2^-43. Tangent
+    planes (power 1) add a term per column.
     """
-    return 4.0 * (2.0**-52 * (n + k + l + 16) + 2.0**-43) * (total + k * load)
+    wide = 1 if power == 2 else width + 2
+    return 4.0 * (2.0**-52 * (n + k + width + 16) + 2.0**-43) * (total + wide * k * load)
 
 
 class BoxSearch:
@@ -184,7 +196,7 @@ class BoxSearch:
     def _costs(self, center: Floats) -> Floats:
         """Return the weighted costs of all points to one centre."""
         d = np.square(self.points - center).sum(axis=1)
-        return self.weights * (d if self.power == 2 else np.sqrt(d))
+        return np.asarray(self.weights * (d if self.power == 2 else np.sqrt(d)))
 
     def _minima(self, starts: Floats) -> tuple[Floats, Floats]:
         """Return local minima of phi near some starts, and their values."""
@@ -225,9 +237,10 @@ class BoxSearch:
             self.work += 1.5 * self.costs.size
             return -(float(u.sum()) + self.k * value) / self.upper, -(1.0 + self.k * gradient) / n
 
-        options = {"maxfun": STEPS, "ftol": 1e-13, "gtol": 1e-12}
-        result = minimize(dual, self.u / unit, jac=True, method="L-BFGS-B", bounds=[(0.0, None)] * n, options=options)
-        self.u = result.x * unit
+        options: Any = {"maxfun": STEPS, "ftol": 1e-13, "gtol": 1e-12}
+        start: Any = self.u / unit
+        result = minimize(dual, start, jac=True, method="L-BFGS-B", bounds=[(0.0, None)] * n, options=options)
+        self.u = np.asarray(result.x) * unit
 
     def _enriched(self, mu: float) -> bool:
         """Look for local minima of phi at the new u, take them as columns; return whether some were missing."""
@@ -254,30 +267,36 @@ class BoxSearch:
         self.u = u
         stride = -(-len(self.points) // MAX_STARTS)
         least = float(self._minima(np.concatenate([self.centers, self.columns, self.points[::stride]]))[1].min())
-        slack = (1e-11 if closing else min(1e-4, 0.02 * (1.0 - value / self.upper))) * self.upper / self.k
-        priced = self._priced(u, least - slack)
+        unit = self.upper / self.k
+        slack = (1e-11 if self.power == 2 else 1e-6) if closing else min(1e-4, 0.02 * (1.0 - value / self.upper))
+        priced = self._priced(u, least - slack * unit)
         found = priced.centers
         if len(found):
             # A column was missing. If it changes little, the bound is proved with it all the same.
             missing = float(self._minima(found)[1].min())
             self.best = -math.inf
             if self.k * (least - missing) < 0.2 * (self.upper - self.proved.lower):
-                priced = self._priced(u, missing - max(slack, 1e-5 * self.upper / self.k))
-        n, l = self.points.shape
+                found = np.concatenate([found, self._priced(u, missing - max(slack, 1e-5) * unit).centers])
+        elif closing and self.power == 1:
+            # Sums of distances may be least along whole segments: closing the gap then takes too many boxes.
+            self._priced(u, least - 1e-10 * unit, CLOSING)
+        return found
+
+    def _priced(self, u: Floats, goal: float, most: float = math.inf) -> Priced:
+        """Bound phi at u by boxes, and keep the bound if it is the best."""
+        most = min(most, max(self.max_work - self.work, 0.2 * self.max_work))
+        priced = price(self.points, self.weights, u, self.power, goal, most)
+        self.work += priced.work
+        n, width = self.points.shape
         total = float(u.sum())
-        lower = total + self.k * priced.lower - box_margin(n, self.k, l, total, priced.load)
+        lower = total + self.k * priced.lower - box_margin(n, self.k, width, self.power, total, priced.load)
         if lower > self.proved.lower:
             self.proved = Boxes(lower, u, priced.bits, self.work)
-        return np.concatenate([found, priced.centers]) if priced.centers is not found else found
-
-    def _priced(self, u: Floats, goal: float) -> Priced:
-        priced = price(self.points, self.weights, u, self.power, goal, max(self.max_work - self.work, 0.2 * self.max_work))
-        self.work += priced.work
         return priced
 
     def _value(self, u: Floats) -> float:
         """Return the dual at u as far as the columns know."""
-        return float(u.sum()) + self.k * kernels.smooth(self.costs, len(self.columns), u, 0.0, u)
+        return float(u.sum()) + self.k * float(kernels.smooth(self.costs, len(self.columns), u, 0.0, u))
 
     def _level(self, u: Floats) -> Floats:
         """Return u moved so that all clusters of the solution have the same reduced cost.
@@ -287,4 +306,4 @@ class BoxSearch:
         own = np.stack([self._costs(c) for c in self.centers]).min(axis=0)
         rho = np.bincount(self.labels, own - u, minlength=self.k)
         size = np.maximum(np.bincount(self.labels, minlength=self.k), 1)
-        return np.maximum(u + ((rho - rho.mean()) / size)[self.labels], 0.0)
+        return np.asarray(np.maximum(u + ((rho - rho.mean()) / size)[self.labels], 0.0))

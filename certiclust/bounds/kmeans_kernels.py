@@ -46,8 +46,8 @@ def smooth(costs: Any, count: int, u: Any, mu: float, gradient: Any) -> float:
 @njit(**KERNEL)
 def descend(points: Any, weights: Any, u: Any, centers: Any, values: Any, power: int) -> None:
     """Move every centre towards a local minimum of phi: the mean (power 2) or median of the points that it covers."""
-    n, l = points.shape
-    mean, best = np.empty(l), np.empty(l)
+    n, width = points.shape
+    mean, best = np.empty(width), np.empty(width)
     for t in range(len(values)):
         values[t] = np.inf
         for _ in range(60):
@@ -55,7 +55,7 @@ def descend(points: Any, weights: Any, u: Any, centers: Any, values: Any, power:
             mean[:] = 0.0
             for i in range(n):
                 d = 0.0
-                for a in range(l):
+                for a in range(width):
                     d += (points[i, a] - centers[t, a]) ** 2
                 pull = weights[i]
                 if power == 1:
@@ -65,22 +65,22 @@ def descend(points: Any, weights: Any, u: Any, centers: Any, values: Any, power:
                 if d < u[i]:
                     value += d - u[i]
                     mass += pull
-                    for a in range(l):
+                    for a in range(width):
                         mean[a] += pull * points[i, a]
             if not value < values[t] or mass == 0.0:
                 values[t] = min(values[t], value)
-                for a in range(l):
+                for a in range(width):
                     centers[t, a] = best[a] if mass > 0.0 else centers[t, a]
                 break
             stuck = power == 1 and value > values[t] + 1e-7 * value
             values[t] = value
-            for a in range(l):
+            for a in range(width):
                 best[a] = centers[t, a]
             if stuck:
                 break
-            for a in range(l):
+            for a in range(width):
                 centers[t, a] = mean[a] / mass
-        for a in range(l):
+        for a in range(width):
             centers[t, a] = best[a] if values[t] < 0.0 else centers[t, a]
 
 
@@ -126,16 +126,16 @@ def halve(
     -------
     The centres inside (2 boxes, l), the list ends of the open halves, and the number of entries read.
     """
-    l = points.shape[1]
-    inside = np.empty((len(half), l))
+    width = points.shape[1]
+    inside = np.empty((len(half), width))
     kept_ends = np.empty(len(half), np.int64)
     filled = opened = read = 0
-    slope, offset = np.empty(l), np.empty(l)
+    slope, offset = np.empty(width), np.empty(width)
     for t in range(len(half)):
         box = t // 2
-        lo, hi = half[t, :l], half[t, l : 2 * l]
+        lo, hi = half[t, :width], half[t, width : 2 * width]
         axis = 0
-        for a in range(l):
+        for a in range(width):
             lo[a], hi[a] = low[box, a], high[box, a]
             if hi[a] - lo[a] > (1.0 + 1e-9) * (hi[axis] - lo[axis]):
                 axis = a
@@ -144,7 +144,7 @@ def halve(
             hi[axis] = middle
         else:
             lo[axis] = middle
-        for a in range(l):
+        for a in range(width):
             inside[t, a] = lo[a] + 0.5 * (hi[a] - lo[a])
         start = ends[box - 1] if box > 0 else 0
         first = filled
@@ -153,7 +153,7 @@ def halve(
         for e in range(start, ends[box]):
             i = lists[e]
             nearest = farthest = 0.0
-            for a in range(l):
+            for a in range(width):
                 below, above = lo[a] - points[i, a], points[i, a] - hi[a]
                 gap = max(below, above, 0.0)
                 nearest += gap * gap
@@ -172,21 +172,21 @@ def halve(
                 mass += weights[i]
                 if power == 1:
                     d = 0.0
-                    for a in range(l):
+                    for a in range(width):
                         offset[a] = inside[t, a] - points[i, a]
                         d += offset[a] * offset[a]
                     d = np.sqrt(d)
                     together += weights[i] * d
                     apart += weights[i] * nearest
-                    for a in range(l):
+                    for a in range(width):
                         slope[a] += weights[i] * offset[a] / d if d > 0.0 else 0.0
                 else:
-                    for a in range(l):
+                    for a in range(width):
                         offset[a] = points[i, a] - lo[a]
                         slope[a] += weights[i] * offset[a]
                         together += weights[i] * offset[a] * offset[a]
         read += ends[box] - start
-        for a in range(l):
+        for a in range(width):
             if power == 1:
                 together -= abs(slope[a]) * 0.5 * (hi[a] - lo[a])
             elif mass > 0.0:
@@ -198,30 +198,32 @@ def halve(
         for e in range(first, filled):
             i = kept[e]
             d = 0.0
-            for a in range(l):
+            for a in range(width):
                 d += (points[i, a] - inside[t, a]) ** 2
             if power == 1:
                 d = np.sqrt(d)
             value += min(0.0, weights[i] * d - u[i])
-        half[t, 2 * l], half[t, 2 * l + 1], half[t, 2 * l + 2] = bound, load, value
+        half[t, 2 * width], half[t, 2 * width + 1], half[t, 2 * width + 2] = bound, load, value
         if bound < goal:
-            half[t, 2 * l + 3] = 1.0
+            half[t, 2 * width + 3] = 1.0
             kept_ends[opened] = filled
             opened += 1
         else:
-            half[t, 2 * l + 3] = 0.0
+            half[t, 2 * width + 3] = 0.0
             filled = first
     return inside, kept_ends[:opened], read
 
 
 @njit(**KERNEL)
-def balance(offsets: Any, weights: Any, labels: Any, blocks: Any, first: Any, second: Any, sums: Any, mass: Any) -> None:
+def balance(
+    offsets: Any, weights: Any, labels: Any, blocks: Any, first: Any, second: Any, sums: Any, mass: Any
+) -> None:
     """Swap the blocks of pairs of points of one cluster where that brings the means of its blocks together.
 
     `offsets` are the points less the mean of their cluster; `sums` and `mass` (cluster, block) their weighted sums and
     weights. What is minimised is what adding up the bounds of the blocks loses, ``sum |sums|^2 / mass``.
     """
-    l = offsets.shape[1]
+    width = offsets.shape[1]
     for e in range(len(first)):
         i, j = first[e], second[e]
         c, a, b = labels[i], blocks[i], blocks[j]
@@ -231,7 +233,7 @@ def balance(offsets: Any, weights: Any, labels: Any, blocks: Any, first: Any, se
         if mass[c, a] + change <= 0.0 or mass[c, b] - change <= 0.0:
             continue
         old_a = old_b = new_a = new_b = 0.0
-        for x in range(l):
+        for x in range(width):
             d = weights[j] * offsets[j, x] - weights[i] * offsets[i, x]
             old_a += sums[c, a, x] ** 2
             old_b += sums[c, b, x] ** 2
@@ -239,7 +241,7 @@ def balance(offsets: Any, weights: Any, labels: Any, blocks: Any, first: Any, se
             new_b += (sums[c, b, x] - d) ** 2
         before = old_a / mass[c, a] + old_b / mass[c, b]
         if new_a / (mass[c, a] + change) + new_b / (mass[c, b] - change) < before:
-            for x in range(l):
+            for x in range(width):
                 d = weights[j] * offsets[j, x] - weights[i] * offsets[i, x]
                 sums[c, a, x] += d
                 sums[c, b, x] -= d

@@ -35,7 +35,7 @@ class Sdp(NamedTuple):
 
 def dual_value(points: Floats, weights: Floats, k: int, B: Floats) -> float:
     """Return the bound that B proves, rounding subtracted (PROOFS.md part 6); rows must be centred near their mean."""
-    n, l = points.shape
+    n, width = points.shape
     s, total = np.sqrt(weights), float(weights.sum())
     Y = s[:, None] * (points - weights @ points / total)
     G = Y @ Y.T
@@ -43,8 +43,8 @@ def dual_value(points: Floats, weights: Floats, k: int, B: Floats) -> float:
     M = _projected(G + B, s, total)
     top = eigh(M, eigvals_only=True, subset_by_index=[max(0, n - k + 1), n - 1]) if k > 1 else np.zeros(1)
     size = float(np.linalg.norm(M)) + trace + linear
-    margin = 3.0 * 2.0**-50 * (n + l) * k * size  # three times, for a verifier that sums in another order
-    return trace - linear - float(np.maximum(top, 0.0).sum()) - margin
+    margin = 3.0 * 2.0**-50 * (n + width) * k * size  # three times, for a verifier that sums in another order
+    return float(trace - linear - np.maximum(top, 0.0).sum() - margin)
 
 
 def sdp_bound(
@@ -67,7 +67,7 @@ def sdp_bound(
         if iteration % LOOK == 0 or iteration == max_iter:
             value = search.value()
             if value > best:
-                best, kept = value, search.B
+                best, kept = value, search.signs
             if upper - best <= max(gap_tol * best, 1e-10 * upper) or should_stop():
                 break
             if iteration % (5 * LOOK) == 0:
@@ -77,7 +77,12 @@ def sdp_bound(
             search.balance()
     unit = float(kept.max()) / LEVELS
     entries = np.round(kept / unit).astype(np.int32) if unit > 0 else np.zeros((n, n), np.int32)
-    return Sdp(dual_value(points, weights, k, unit * entries), unit, entries, iteration * float(n) ** 3)
+    return Sdp(
+        dual_value(points, weights, k, np.asarray(unit * entries, dtype=np.float64)),
+        unit,
+        entries,
+        iteration * float(n) ** 3,
+    )
 
 
 class _Admm:
@@ -97,16 +102,16 @@ class _Admm:
         self.primal = self.shift = 0.0
 
     @property
-    def B(self) -> Floats:
-        """The dual of the signs."""
-        return -self.rho * self.dual
+    def signs(self) -> Floats:
+        """The dual of the signs: the matrix B."""
+        return np.asarray(-self.rho * self.dual)
 
     def value(self) -> float:
         """Return the bound of the present B, not safe."""
-        M = _projected(self.G + self.B, self.s, self.total)
+        M = _projected(self.G + self.signs, self.s, self.total)
         n = len(M)
         top = eigh(M, eigvals_only=True, subset_by_index=[max(0, n - self.k + 1), n - 1]) if self.k > 1 else np.zeros(1)
-        return self.trace - float(self.s @ self.B @ self.s) / self.total - float(np.maximum(top, 0.0).sum())
+        return self.trace - float(self.s @ self.signs @ self.s) / self.total - float(np.maximum(top, 0.0).sum())
 
     def step(self) -> None:
         """One iteration."""

@@ -15,9 +15,9 @@ _TRIANGLE_SLACK = 1.0 + 2.0**-46
 def swap_ratio(k: int, tau: float, power: int, excess: float = 0.0) -> float:
     r"""Return the factor within which a solution lies when no single swap gains more than `tau` times its cost.
 
-    In a metric :math:`(5 + \varepsilon_C)/(1 - k\tau)` (Arya et al. 2004); for squared metrics the square of the larger root of
-    :math:`(1 - k\tau) a^2 - 4 a - (5 + \varepsilon_C) = 0` (Kanungo et al. 2004; PROOFS.md part 3). For k = 1 all
-    solutions are one swap away, and the factor is :math:`(1 + \varepsilon_C)/(1 - \tau)`.
+    In a metric :math:`(5 + \varepsilon_C)/(1 - k\tau)` (Arya et al. 2004); for squared metrics the square of the larger
+    root of :math:`(1 - k\tau) a^2 - 4 a - (5 + \varepsilon_C) = 0` (Kanungo et al. 2004; PROOFS.md part 3). For k = 1
+    all solutions are one swap away, and the factor is :math:`(1 + \varepsilon_C)/(1 - \tau)`.
 
     Parameters
     ----------

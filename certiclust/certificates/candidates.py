@@ -19,7 +19,7 @@ Floats = NDArray[np.float64]
 
 #: Candidates, and pairs of node and point, that are looked at.
 MAX_CANDIDATES, MAX_PAIRS = 2_000_000, 2_000_000_000
-_NEAR = 1e-9
+_NEAR, _FINER = 1e-9, 2e-6
 
 
 def named_candidates(stored: Any, points: Floats, weights: Floats) -> tuple[Floats, float]:
@@ -44,12 +44,12 @@ def named_candidates(stored: Any, points: Floats, weights: Floats) -> tuple[Floa
 
 def _lattices(rows: Floats, name: str, epsilon: float, plain: bool) -> Floats:
     """Return the rows and the nodes of all scales, each scale in lexicographic order of its nodes."""
-    n, l = rows.shape
+    n, width = rows.shape
     moved = rows - rows[0]
     closest, diagonal = math.inf, float(np.linalg.norm(np.ptp(rows, axis=0)))
     for i in range(1, n):
         closest = min(closest, float(cdist(moved[i : i + 1], moved[:i]).min()))
-    growth = math.exp(1.0 / l)
+    growth = math.exp(1.0 / width)
     if name == "ladder":
         reach = math.sqrt(epsilon)
         far = growth * (1.0 + math.sqrt(4.0 + epsilon) / reach)
@@ -66,17 +66,27 @@ def _lattices(rows: Floats, name: str, epsilon: float, plain: bool) -> Floats:
     while True:
         active = _active(moved, inner * scale, far * scale)
         if len(active):
-            step = 2.0 * reach * scale / math.sqrt(l)
+            step = 2.0 * (1.0 - _FINER) * (reach * scale) / math.sqrt(width)
             nodes = _around(active, step, most * scale * (1.0 + _NEAR), MAX_CANDIDATES)
             pairs += len(nodes) * len(active)
             if pairs > MAX_PAIRS:
                 raise CertificateError("witness: 'candidates' names a set that is too large to build again.")
-            found.append(_kept(nodes * step, active, moved, facets, least * scale, most * scale, reach * scale))
+            found.append(
+                _kept(
+                    np.asarray(nodes * step, dtype=np.float64),
+                    active,
+                    moved,
+                    facets,
+                    least * scale,
+                    most * scale,
+                    reach * scale,
+                )
+            )
             size += len(found[-1])
         if size > MAX_CANDIDATES:
             raise CertificateError(f"witness: 'candidates' names a set of more than {MAX_CANDIDATES}.")
         if not scale * growth <= (1.0 + _NEAR) * last:
-            return np.concatenate(found) + rows[0]
+            return np.asarray(np.concatenate(found) + rows[0])
         scale *= growth
 
 
@@ -92,17 +102,17 @@ def _active(rows: Floats, inner: float, outer: float) -> Floats:
 
 def _around(active: Floats, step: float, radius: float, most: int) -> NDArray[np.int64]:
     """Return the lattice nodes that may lie within `radius` of an active row."""
-    l = active.shape[1]
+    width = active.shape[1]
     cells = np.unique(np.floor(active / step).astype(np.int64), axis=0)
     reach = int(radius / step)
-    if (2 * reach + 2) ** l * len(cells) > 200 * most:
+    if (2 * reach + 2) ** width * len(cells) > 200 * most:
         raise CertificateError("witness: 'candidates' names a set that is too large to build again.")
     nodes = cells
-    for a in range(l):
+    for a in range(width):
         # One axis after the other, so that no node is made many times.
-        shifts = np.zeros((2 * reach + 2, l), dtype=np.int64)
+        shifts = np.zeros((2 * reach + 2, width), dtype=np.int64)
         shifts[:, a] = np.arange(-reach, reach + 2)
-        nodes = np.unique((nodes[:, None] + shifts).reshape(-1, l), axis=0)
+        nodes = np.unique((nodes[:, None] + shifts).reshape(-1, width), axis=0)
         if len(nodes) > 20 * most:
             raise CertificateError("witness: 'candidates' names a set that is too large to build again.")
     return nodes
@@ -127,10 +137,10 @@ def _kept(
 
 
 def _facets(rows: Floats) -> Floats:
-    n, l = rows.shape
-    if l > 1 and n > l + 1:
+    n, width = rows.shape
+    if width > 1 and n > width + 1:
         try:
             return np.asarray(ConvexHull(rows).equations)
         except QhullError:
             pass
-    return np.empty((0, l + 1))
+    return np.empty((0, width + 1))

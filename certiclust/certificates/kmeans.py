@@ -1,4 +1,4 @@
-"""Replaying the lower bounds of k-means with centres anywhere, in plain NumPy and SciPy.
+"""Replaying the lower bounds of k-means and k-median with centres anywhere, in plain NumPy and SciPy.
 
 The points may be split into blocks: under any centres the cost is the sum of the blocks' costs, so their bounds add up.
 A block is bounded by multipliers u and a tree of halved boxes ("boxes"), or by a matrix B ("sdp"). Any u >= 0 and any
@@ -39,14 +39,14 @@ def single_bound(points: Floats, weights: Floats) -> float:
     return _less(total * (1 - _UNIT * (len(points) + points.shape[1] + 16)) - off, 1.0, shift)
 
 
-def boxes_bound(stored: Any, points: Floats, weights: Floats, k: int) -> float:
-    """Return the lower bound that multipliers and boxes prove for any k centres."""
-    n, l = points.shape
+def boxes_bound(stored: Any, points: Floats, weights: Floats, k: int, power: int = 2) -> float:
+    """Return the lower bound that multipliers and boxes prove for any k centres (power 2: k-means, 1: k-median)."""
+    n, width = points.shape
     arrays = _arrays(stored, "boxes", {"members": "i", "ends": "i", "axes": "f", "units": "f", "u": "i", "tree": "i"})
     bits_ends = _arrays(stored, "boxes", {"tree_ends": "i"})["tree_ends"]
     members, ends = _blocks(arrays, "boxes", n)
     axes, units, u = arrays["axes"], arrays["units"], arrays["u"]
-    if axes.size != l * l or units.size != ends.size or u.size != members.size or bits_ends.size != ends.size:
+    if axes.size != width * width or units.size != ends.size or u.size != members.size or bits_ends.size != ends.size:
         raise CertificateError("witness: 'boxes' has arrays of the wrong lengths.")
     if not (np.all(np.diff(bits_ends, prepend=0) > 0) and bits_ends[-1] <= MAX_BOXES):
         raise CertificateError(f"witness: 'boxes' must have between 1 and {MAX_BOXES} boxes.")
@@ -56,8 +56,8 @@ def boxes_bound(stored: Any, points: Floats, weights: Floats, k: int) -> float:
     bits = np.unpackbits(tree.astype(np.uint8))
     if not (u.min() >= 0 and np.all((units > 0) & (units < 1e280) & (units > 1e-290))):
         raise CertificateError("witness: 'boxes' must hold multipliers that are not negative.")
-    turn = axes.reshape(l, l)
-    skew = float(np.linalg.norm(turn.T @ turn - np.eye(l)))
+    turn = axes.reshape(width, width)
+    skew = float(np.linalg.norm(turn.T @ turn - np.eye(width)))
     if not skew <= 1e-9:
         raise CertificateError("witness: 'boxes' has axes that are not orthonormal.")
     rows, shift = _centred(points, weights)
@@ -70,8 +70,12 @@ def boxes_bound(stored: Any, points: Floats, weights: Floats, k: int) -> float:
             multipliers = units[t] * u[part].astype(np.float64)
         if not float(multipliers.sum()) * k < 1e300:
             raise CertificateError("witness: 'boxes' has multipliers that are too large.")
-        total += max(0.0, _block_of_boxes(block, w, multipliers, halved, k))
-    return _less(total, 1.0 + 2 * skew + 2.0**-49, shift)
+        total += max(0.0, _block_of_boxes(block, w, multipliers, halved, k, power))
+    stretch = 1.0 + 2 * skew + 2.0**-49
+    if power == 1:
+        # A sum of distances changes by no more than the weights times what each row is off.
+        return max(0.0, total / stretch - shift * math.sqrt(float(weights.sum())))
+    return _less(total, stretch, shift)
 
 
 def sdp_bound(stored: Any, points: Floats, weights: Floats, k: int) -> float:
@@ -151,16 +155,17 @@ def _less(lower: float, stretch: float, shift: float) -> float:
     return max(0.0, math.sqrt(max(0.0, lower) / stretch) - shift) ** 2
 
 
-def _block_of_boxes(points: Floats, weights: Floats, u: Floats, bits: NDArray[np.uint8], k: int) -> float:
+def _block_of_boxes(points: Floats, weights: Floats, u: Floats, bits: NDArray[np.uint8], k: int, power: int) -> float:
     """Return sum(u) + k min phi, the minimum over the leaves of the tree."""
-    n, l = points.shape
+    n, width = points.shape
     lower, load = math.inf, 0.0
-    for box in _leaves(points, weights, u, bits):
-        bounds, loads = _leaf_bounds(points, weights, u, box)
+    for box in _leaves(points, weights, u, bits, power):
+        bounds, loads = _leaf_bounds(points, weights, u, box, power)
         lower, load = min(lower, float(bounds.min())), max(load, float(loads.max()))
     total = float(u.sum())
-    margin = (_UNIT * (n + k + l + 16) + _TOUCH) * (total + k * load)
-    return total + k * lower - margin
+    wide = 1 if power == 2 else width + 2  # slopes of tangent planes enter once per column
+    margin = (_UNIT * (n + k + width + 16) + _TOUCH) * (total + wide * k * load)
+    return float(total + k * lower - margin)
 
 
 class _Piece(NamedTuple):
@@ -174,7 +179,7 @@ class _Piece(NamedTuple):
     point: Ints
 
 
-def _leaves(points: Floats, weights: Floats, u: Floats, bits: NDArray[np.uint8]) -> Iterator[_Piece]:
+def _leaves(points: Floats, weights: Floats, u: Floats, bits: NDArray[np.uint8], power: int) -> Iterator[_Piece]:
     """Yield the leaves of the tree: they cover the bounding box, outside of which no centre is better.
 
     A bit per box, level by level, says whether it is halved, across its longest side.
@@ -199,12 +204,13 @@ def _leaves(points: Floats, weights: Floats, u: Floats, bits: NDArray[np.uint8])
         if flags.any():
             start = 2 * int(before[piece.level][piece.start])
             halves = _halves(_chosen(piece, flags), start)
-            waiting.append(_reached(points, weights, u, halves))
+            waiting.append(_reached(points, weights, u, halves, power))
 
 
 def _levels(bits: NDArray[np.uint8]) -> list[NDArray[np.bool_]]:
     """Return the bits of every level of the tree."""
-    levels, used, size = [], 0, 1
+    levels: list[NDArray[np.bool_]] = []
+    used, size = 0, 1
     while size:
         flags = bits[used : used + size] == 1
         if len(flags) < size:
@@ -258,50 +264,81 @@ def _halves(piece: _Piece, start: int) -> _Piece:
     return _Piece(piece.level + 1, start, low, high, box, np.concatenate([piece.point, piece.point]))
 
 
-def _nearest(points: Floats, piece: _Piece) -> Floats:
-    """Return the squared distance of every point to its box."""
+def _nearest(points: Floats, piece: _Piece, power: int) -> Floats:
+    """Return the distance of every point to its box, squared for power 2."""
     nearest = np.zeros(len(piece.box))
     for a in range(points.shape[1]):
         x = points[piece.point, a]
         gap = np.maximum(piece.low[piece.box, a] - x, x - piece.high[piece.box, a])
         nearest += np.square(np.maximum(gap, 0.0))
-    return nearest
+    return nearest if power == 2 else np.sqrt(nearest)
 
 
-def _reached(points: Floats, weights: Floats, u: Floats, piece: _Piece) -> _Piece:
+def _reached(points: Floats, weights: Floats, u: Floats, piece: _Piece, power: int) -> _Piece:
     """Return the piece without the points that no centre in their box covers."""
-    kept = weights[piece.point] * _nearest(points, piece) < u[piece.point]
+    kept = weights[piece.point] * _nearest(points, piece, power) < u[piece.point]
     return piece._replace(box=piece.box[kept], point=piece.point[kept])
 
 
-def _leaf_bounds(points: Floats, weights: Floats, u: Floats, piece: _Piece) -> tuple[Floats, Floats]:
+def _sums(box: Ints, values: Floats, count: int) -> Floats:
+    """Return the sum of the values of every box."""
+    return np.bincount(box, values, minlength=count).astype(np.float64)
+
+
+def _leaf_bounds(points: Floats, weights: Floats, u: Floats, piece: _Piece, power: int) -> tuple[Floats, Floats]:
     """Return for every box a lower bound of phi, and the sum of the multipliers that enter it.
 
-    Points that are covered from the whole box enter with the least sum of squares over the box, the others with their
-    least distance.
+    Points that are covered from the whole box are taken together (`_squares`, `_tangents`), the others count with
+    their least distance.
     """
     count = len(piece.low)
     box, w, v = piece.box, weights[piece.point], u[piece.point]
-    near = w * _nearest(points, piece)
+    near = w * _nearest(points, piece, power)
     farthest = np.zeros(len(box))
     for a in range(points.shape[1]):
         x = points[piece.point, a]
         farthest += np.square(np.maximum(x - piece.low[box, a], piece.high[box, a] - x))
-    covered = w * farthest <= v * (1.0 + _TOUCH)
-    bounds = np.bincount(box, np.where(covered, -v, np.minimum(near - v, 0.0)), minlength=count)
-    box, mass = box[covered], w[covered]
-    heavy = np.bincount(box, mass, minlength=count)
+    far = w * (farthest if power == 2 else np.sqrt(farthest))
+    covered = far <= v * (1.0 + _TOUCH)
+    bounds = _sums(box, np.where(covered, -v, np.minimum(near - v, 0.0)), count)
+    inside = piece._replace(box=box[covered], point=piece.point[covered])
+    if power == 2:
+        bounds += _squares(points, w[covered], inside)
+    else:
+        apart = _sums(inside.box, near[covered], count)
+        bounds += np.maximum(_tangents(points, w[covered], inside), apart)
+    return bounds, _sums(piece.box, v, count)
+
+
+def _squares(points: Floats, mass: Floats, piece: _Piece) -> Floats:
+    """Return for every box the least sum of squared distances of its points to a centre in the box."""
+    count = len(piece.low)
+    heavy = _sums(piece.box, mass, count)
+    total = np.zeros(count)
     for a in range(points.shape[1]):
-        offset = points[piece.point[covered], a] - piece.low[box, a]
-        mean = np.bincount(box, mass * offset, minlength=count) / np.where(heavy > 0, heavy, 1.0)
+        offset = points[piece.point, a] - piece.low[piece.box, a]
+        mean = _sums(piece.box, mass * offset, count) / np.where(heavy > 0, heavy, 1.0)
         best = np.clip(mean, 0.0, piece.high[:, a] - piece.low[:, a])
-        bounds += np.bincount(box, mass * np.square(offset - best[box]), minlength=count)
-    return bounds, np.bincount(piece.box, v, minlength=count)
+        total += _sums(piece.box, mass * np.square(offset - best[piece.box]), count)
+    return total
+
+
+def _tangents(points: Floats, mass: Floats, piece: _Piece) -> Floats:
+    """Return for every box a lower bound of the sum of distances: convex, so above its tangent plane at the middle."""
+    count = len(piece.low)
+    offset = (piece.low + 0.5 * (piece.high - piece.low))[piece.box] - points[piece.point]
+    distance = np.sqrt(np.square(offset).sum(axis=1))
+    total = _sums(piece.box, mass * distance, count)
+    pull = np.where(distance > 0, mass / np.where(distance > 0, distance, 1.0), 0.0)
+    for a in range(points.shape[1]):
+        slope = _sums(piece.box, pull * offset[:, a], count)
+        total -= np.abs(slope) * 0.5 * (piece.high[:, a] - piece.low[:, a])
+    return total
 
 
 def _block_of_sdp(points: Floats, weights: Floats, B: Floats, k: int) -> float:
     """Return tr G - s'Bs/W minus the k - 1 largest eigenvalues of P (G + B) P, rounding subtracted."""
-    n, l = points.shape
+    n, width = points.shape
     if n <= k:
         return 0.0
     s, total = np.sqrt(weights), float(weights.sum())
@@ -313,5 +350,5 @@ def _block_of_sdp(points: Floats, weights: Floats, B: Floats, k: int) -> float:
     largest = max(float(np.abs(M).max()), 1e-300)
     size = largest * float(np.linalg.norm(M / largest)) + float(np.trace(G)) + float(s @ B @ s) / total
     top = eigh(M, eigvals_only=True, subset_by_index=[n - k + 1, n - 1]) if k > 1 else np.zeros(1)
-    margin = 2.0**-50 * (n + l) * k * size
-    return float(np.trace(G)) - float(s @ B @ s) / total - float(np.maximum(top, 0.0).sum()) - margin
+    margin = 2.0**-50 * (n + width) * k * size
+    return float(np.trace(G) - s @ B @ s / total - np.maximum(top, 0.0).sum() - margin)

@@ -128,7 +128,10 @@ def verify(
         sites = _sites(certificate, instance, anywhere)
         bound, ratio = _swap_optimal(certificate, sites, rows, anywhere)
         if "tree" in certificate.witness:
-            bound = max(bound, _tree_bound(certificate, sites) / (1.0 + (sites.excess or 0.0)))
+            # What a tree drops it drops for the sake of candidates; centres anywhere may cost less than these.
+            listed = anywhere and "centers" in certificate.witness
+            upper = _cost(certificate, sites, _centers(certificate, sites, rows, "centers")) if listed else cost
+            bound = max(bound, _tree_bound(certificate, sites, upper) / (1.0 + (sites.excess or 0.0)))
         if anywhere and sites.excess is None:
             bound = 0.0  # nothing follows from some sites about all places
         bound = max(bound, _bound_anywhere(certificate, instance))
@@ -415,21 +418,21 @@ def _sites(certificate: Certificate, instance: Instance, anywhere: bool) -> Inst
 
 
 def _bound_anywhere(certificate: Certificate, instance: Instance) -> float:
-    """Return the lower bound of k-means with centres anywhere that the witness proves."""
-    evidence = {"boxes": boxes_bound, "sdp": sdp_bound}
-    named = [key for key in evidence if key in certificate.witness]
-    if certificate.problem != "k-means":
-        if named:
-            raise CertificateError(f"witness: {named[0]!r} proves nothing about {certificate.problem}.")
-        return 0.0
-    if certificate.metric != "sqeuclidean":
+    """Return the lower bound with centres anywhere that the witness proves, for k-means and k-median."""
+    witness, k, problem = certificate.witness, certificate.n_clusters, certificate.problem
+    points, weights, bound = instance.clients, instance.weights, 0.0
+    euclidean = instance.function is None and certificate.metric == "euclidean"
+    power = 2 if problem == "k-means" else 1 if problem == "k-median" and euclidean else None
+    if power == 2 and certificate.metric != "sqeuclidean":
         raise CertificateError("metric: k-means is about squared Euclidean distances.")
-    k, bound = certificate.n_clusters, 0.0
-    if k == 1:
-        bound = single_bound(instance.clients, instance.weights)
-    for key in named:
-        proved = evidence[key](certificate.witness[key], instance.clients, instance.weights, k)
-        bound = max(bound, proved)
+    if ("boxes" in witness and power is None) or ("sdp" in witness and power != 2):
+        raise CertificateError(f"witness: 'boxes' or 'sdp' proves nothing about {problem} ({certificate.metric}).")
+    if power == 2 and k == 1:
+        bound = single_bound(points, weights)
+    if power is not None and "boxes" in witness:
+        bound = max(bound, boxes_bound(witness["boxes"], points, weights, k, power))
+    if "sdp" in witness:
+        bound = max(bound, sdp_bound(witness["sdp"], points, weights, k))
     return bound
 
 
@@ -496,7 +499,7 @@ def _least_swap_change(instance: Instance, centers: IntArray) -> tuple[float, fl
     return cost, float(swapped.min()) - cost if instance.m > k else np.inf, scale
 
 
-def _tree_bound(certificate: Certificate, instance: Instance) -> float:
+def _tree_bound(certificate: Certificate, instance: Instance, upper: float) -> float:
     """Return the Lagrangian bound that the tree of fixings in the witness proves for k-median."""
     if certificate.problem != "k-median":
         raise CertificateError(f"witness: a 'tree' proves nothing about {certificate.problem}.")
@@ -510,7 +513,7 @@ def _tree_bound(certificate: Certificate, instance: Instance) -> float:
     width = instance.clients.shape[1]
     noise = instance.errors(1)[1] * certificate.n_clusters * float(instance.weights.sum())
     tree = unpack(certificate.witness["tree"], instance.n, instance.m)
-    return replay(tree, costs, Scale(instance.n, instance.m, certificate.n_clusters, width, noise), certificate.cost)
+    return replay(tree, costs, Scale(instance.n, instance.m, certificate.n_clusters, width, noise), upper)
 
 
 def _cover_bound(certificate: Certificate, instance: Instance) -> float:

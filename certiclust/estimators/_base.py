@@ -170,7 +170,7 @@ class CertifiedClusterer(
 
     @property
     def _n_features_out(self) -> int:
-        return len(self.center_indices_)
+        return len(self.cluster_centers_ if hasattr(self, "cluster_centers_") else self.center_indices_)
 
     def __sklearn_tags__(self) -> Tags:
         """Say that a precomputed matrix is pairwise, and never negative."""
@@ -344,7 +344,7 @@ class CertifiedClusterer(
         """Return label and distance of each row, in blocks that keep memory small."""
         labels = np.empty(len(X), dtype=np.int32)
         nearest = np.empty(len(X))
-        for part in gen_batches(len(X), max(1, 4_000_000 // len(self.center_indices_))):
+        for part in gen_batches(len(X), max(1, 4_000_000 // self._n_features_out)):
             d = self._distances(X[part])
             labels[part] = d.argmin(axis=1)
             nearest[part] = d.min(axis=1)

@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from certiclust.estimators._base import CertifiedClusterer, FloatArray, IntArray, validated_candidates
 from certiclust.problems import KMeansProblem
 from certiclust.space import Space
-from certiclust.space.candidates import CANDIDATE_NAMES, CandidateSet, candidate_set
+from certiclust.space.candidates import CANDIDATE_NAMES, CandidateSet, candidate_set, data_points
 from certiclust.space.metrics import MetricLike
 
 
@@ -155,6 +155,8 @@ class KMeans(CertifiedClusterer):
             rows, mass = (X, weights) if len(clients) == len(X) else (X[clients], weights[clients])
             most = int(self.max_candidates)
             self.candidate_set_ = candidate_set(self.candidates, rows, mass, float(self.epsilon), most)
+            if len(self.candidate_set_.points) < self.n_clusters:  # few distinct rows: their copies count
+                self.candidate_set_ = data_points(rows)
         else:
             given = validated_candidates(self.candidates, X, "sqeuclidean")
             assert given is not None

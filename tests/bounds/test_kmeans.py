@@ -83,22 +83,23 @@ def test_descend(seed):
 @given(seeds)
 def test_halve(seed):
     rng = np.random.default_rng(seed)
-    l = int(rng.integers(1, 4))
-    X, w = rng.normal(size=(10, l)), rng.random(10) + 0.1
+    width = int(rng.integers(1, 4))
+    X, w = rng.normal(size=(10, width)), rng.random(10) + 0.1
     u = w * rng.random(10) * 6
-    low = X.min(axis=0) - rng.random((3, l)) * 0.1
-    high = low + rng.random((3, l)) * 3
+    low = X.min(axis=0) - rng.random((3, width)) * 0.1
+    high = low + rng.random((3, width)) * 3
     everyone = np.tile(np.arange(10, dtype=np.int32), 3)
-    half, kept = np.empty((6, 2 * l + 4)), np.empty(60, np.int32)
+    half, kept = np.empty((6, 2 * width + 4)), np.empty(60, np.int32)
     goal = -float(rng.random() * u.sum())
     inside, ends, read = kernels.halve(X, w, u, 2, low, high, everyone, np.array([10, 20, 30]), goal, half, kept)
     assert read == 60
-    starts = dict(zip(np.flatnonzero(half[:, -1] == 1.0), np.split(kept[: ends[-1] if len(ends) else 0], ends[:-1])))
+    lists = np.split(kept[: ends[-1]], ends[:-1]) if len(ends) else []
+    starts = dict(zip(np.flatnonzero(half[:, -1] == 1.0), lists, strict=True))
     for t in range(6):
         lo, hi, bound, load, value, opened = (
-            half[t, :l],
-            half[t, l : 2 * l],
-            *half[t, 2 * l : 2 * l + 3],
+            half[t, :width],
+            half[t, width : 2 * width],
+            *half[t, 2 * width : 2 * width + 3],
             half[t, -1],
         )
         axis = int(np.argmax(high[t // 2] - low[t // 2]))
@@ -106,7 +107,7 @@ def test_halve(seed):
         assert np.all((inside[t] >= lo - 1e-12) & (inside[t] <= hi + 1e-12))
         assert value == pytest.approx(phi(X, w, u, inside[t]), abs=1e-12)
         for _ in range(20):
-            assert bound <= phi(X, w, u, lo + rng.random(l) * (hi - lo)) + 1e-12
+            assert bound <= phi(X, w, u, lo + rng.random(width) * (hi - lo)) + 1e-12
         near = np.square(np.maximum(np.maximum(lo - X, X - hi), 0.0)).sum(axis=1)
         far = np.square(np.maximum(X - lo, hi - X)).sum(axis=1)
         reached = w * near < u
@@ -203,16 +204,20 @@ def test_any_multipliers_and_any_matrix_are_valid(seed):
     assert rows.safe(kmeans_sdp.dual_value(rows.points, w, k, B + B.T)) <= best
 
 
-def blobs(n, l, k, seed, spread=0.1):
+def blobs(n, width, k, seed, spread=0.1):
     rng = np.random.default_rng(seed)
-    X = rng.integers(0, 3, (k, l))[np.arange(n) % k] + spread * rng.normal(size=(n, l)) + 2.0 * np.eye(k, l)[np.arange(n) % k]
+    X = (
+        rng.integers(0, 3, (k, width))[np.arange(n) % k]
+        + spread * rng.normal(size=(n, width))
+        + 2.0 * np.eye(k, width)[np.arange(n) % k]
+    )
     means = np.stack([X[np.arange(n) % k == j].mean(axis=0) for j in range(k)])
     return X, means, float(np.square(X - means[np.arange(n) % k]).sum())
 
 
-@pytest.mark.parametrize(("n", "l", "k", "gap"), [(60, 2, 3, 1e-9), (80, 3, 4, 1e-9), (50, 8, 3, 1e-3)])
-def test_separated_clusters_are_proved(n, l, k, gap):
-    X, means, cost = blobs(n, l, k, 0)
+@pytest.mark.parametrize(("n", "width", "k", "gap"), [(60, 2, 3, 1e-9), (80, 3, 4, 1e-9), (50, 8, 3, 1e-3)])
+def test_separated_clusters_are_proved(n, width, k, gap):
+    X, means, cost = blobs(n, width, k, 0)
     bound = kmeans_bound(X, np.ones(n), k, means, cost)
     assert cost / bound.value - 1 <= gap
     for key, evidence in bound.witness.items():

@@ -72,13 +72,17 @@ def test_a_large_witness_goes_to_a_file_of_its_own(kind, tmp_path, monkeypatch):
 def test_a_changed_certificate_is_refused_or_still_true(kind, data):
     X, w, certificate = EXAMPLES[kind]
     content = json.loads(json.dumps(certificate.to_dict()))
-    where = data.draw(st.sampled_from(["cost", "lower_bound", "n_clusters", "cluster_centers", *certificate.witness[kind]]))
+    where = data.draw(
+        st.sampled_from(["cost", "lower_bound", "n_clusters", "cluster_centers", *certificate.witness[kind]])
+    )
     if where in ("cost", "lower_bound"):
         content[where] *= data.draw(st.sampled_from([0.5, 1 - 1e-6, 1 + 1e-6, 1.3, 2.0]))
     elif where == "n_clusters":
         content[where] = data.draw(st.integers(1, 9))
     else:
-        values = content["witness"]["cluster_centers"] if where == "cluster_centers" else content["witness"][kind][where]
+        values = (
+            content["witness"]["cluster_centers"] if where == "cluster_centers" else content["witness"][kind][where]
+        )
         spot = data.draw(st.integers(0, len(values) - 1))
         new = data.draw(st.sampled_from([0, 1, -1, 3, 255, 2**40, 0.5, 1e300, -1e-3, None, "x", [1], 10**30, True]))
         action = data.draw(st.sampled_from(["set", "drop", "double", "all"]))
@@ -172,7 +176,7 @@ def test_centres_that_are_none():
             replace(certificate, witness={**certificate.witness, "cluster_centers": centers}).verify(X, w)
     with pytest.raises(CertificateError, match="cluster_centers"):
         replace(certificate, problem="k-center").verify(X, w)
-    with pytest.raises(CertificateError, match="proves nothing about k-median|cluster_centers"):
+    with pytest.raises(CertificateError, match="cluster_centers"):
         replace(certificate, problem="k-median").verify(X, w)
 
 
@@ -193,12 +197,12 @@ def test_one_centre_needs_no_witness():
 def test_named_sets_are_built_again_to_the_last_bit(name):
     for trial in range(4):
         rng = np.random.default_rng([trial, FAMILIES.index(name)])
-        n, l = int(rng.integers(4, 20)), int(rng.integers(1, 4))
-        X = family(name, n, l, rng)
+        n, width = int(rng.integers(4, 20)), int(rng.integers(1, 4))
+        X = family(name, n, width, rng)
         w = np.ones(n) if trial % 2 else rng.random(n) + 0.1
         epsilon = float(rng.choice([1.0, 0.5, 0.3]))
         sets = [midpoints(X, 10**6), ladder(X, w, epsilon, 10**6)]
-        sets += [universal(X, epsilon, 10**6)] if l < 3 else []
+        sets += [universal(X, epsilon, 10**6)] if width < 3 else []
         for chosen in sets:
             points, excess = named_candidates({"name": chosen.name, "epsilon": epsilon}, X, w)
             np.testing.assert_array_equal(points, chosen.points)

@@ -78,7 +78,14 @@ COMMON = {
 OWN = {
     KTMM: {"metric": "euclidean", "check_metric": None},
     KCenter: {"metric": "euclidean", "check_metric": None},
-    KMedian: {"metric": "euclidean", "check_metric": None, "candidates": None},
+    KMedian: {
+        "metric": "euclidean",
+        "check_metric": None,
+        "candidates": None,
+        "centers": "candidates",
+        "epsilon": 0.5,
+        "max_candidates": 50_000,
+    },
     KMeans: {"candidates": "data", "epsilon": 0.5, "max_candidates": 50_000},
     FairKMedian: {"metric": "euclidean", "check_metric": None, "beta": 1.5, "mode": "tight"},
 }

@@ -10,25 +10,25 @@ FAMILIES = ["uniform", "blobs", "powers", "two scales", "line", "grid", "duplica
 MANY = 10**6
 
 
-def family(name, n, l, rng):
+def family(name, n, width, rng):
     if name == "uniform":
-        return rng.random((n, l))
+        return rng.random((n, width))
     if name == "blobs":
-        return (rng.random((3, l)) * 10)[rng.integers(0, 3, n)] + rng.normal(0, 0.3, (n, l))
+        return (rng.random((3, width)) * 10)[rng.integers(0, 3, n)] + rng.normal(0, 0.3, (n, width))
     if name == "powers":
-        return np.column_stack([2.0 ** np.arange(n), *rng.random((l - 1, n))])
+        return np.column_stack([2.0 ** np.arange(n), *rng.random((width - 1, n))])
     if name == "two scales":
-        X = rng.normal(0, 1e-2, (n, l))
+        X = rng.normal(0, 1e-2, (n, width))
         X[-2:] = 0.0
         X[-2, 0], X[-1, -1] = 5.0, 7.0
         return X
     if name == "line":
-        return np.sort(rng.random(n))[:, None] * rng.normal(size=l)
+        return np.sort(rng.random(n))[:, None] * rng.normal(size=width)
     if name == "grid":
-        return rng.integers(0, 4, (n, l)).astype(float)
+        return rng.integers(0, 4, (n, width)).astype(float)
     if name == "duplicates":
-        return rng.random((n // 2, l))[rng.integers(0, n // 2, n)]
-    return rng.random((n, l)) + 1e5
+        return rng.random((n // 2, width))[rng.integers(0, n // 2, n)]
+    return rng.random((n, width)) + 1e5
 
 
 def subsets(n):
@@ -71,13 +71,13 @@ def least_partition(f, n, k):
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-@pytest.mark.parametrize(("n", "l"), [(12, 2), (10, 3), (10, 4), (10, 1)])
+@pytest.mark.parametrize(("n", "width"), [(12, 2), (10, 3), (10, 4), (10, 1)])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_every_subset_has_a_candidate_of_the_ladder(name, n, l, weighted):
-    rng = np.random.default_rng([n, l, weighted, FAMILIES.index(name)])
-    X = family(name, n, l, rng)
+def test_every_subset_has_a_candidate_of_the_ladder(name, n, width, weighted):
+    rng = np.random.default_rng([n, width, weighted, FAMILIES.index(name)])
+    X = family(name, n, width, rng)
     w = 10.0 ** rng.uniform(-3, 3, n) if weighted else np.ones(n)
-    for epsilon in (1.0, 0.5) if l > 2 else (1.0, 0.5, 0.1):
+    for epsilon in (1.0, 0.5) if width > 2 else (1.0, 0.5, 0.1):
         chosen = ladder(X, w, epsilon, MANY)
         assert (chosen.name, chosen.epsilon) == ("ladder", epsilon)
         assert worst_excess(X, w, chosen.points) <= epsilon * (1 + 1e-6)
@@ -122,10 +122,10 @@ def test_the_optimum_over_the_candidates(name):
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-@pytest.mark.parametrize("l", [1, 2, 3])
-def test_universal_candidates_serve_every_place(name, l):
-    rng = np.random.default_rng([7, l, FAMILIES.index(name)])
-    X = family(name, 10, l, rng)
+@pytest.mark.parametrize("width", [1, 2, 3])
+def test_universal_candidates_serve_every_place(name, width):
+    rng = np.random.default_rng([7, width, FAMILIES.index(name)])
+    X = family(name, 10, width, rng)
     eta = 0.4
     candidates = universal(X, eta, MANY).points - X[0]
     Z = X - X[0]
@@ -151,8 +151,8 @@ PROTOTYPE = {
 
 
 def test_sizes():
-    for (n, l, epsilon), (plain, weighted) in PROTOTYPE.items():
-        X = np.random.default_rng(0).random((n, l))
+    for (n, width, epsilon), (plain, weighted) in PROTOTYPE.items():
+        X = np.random.default_rng(0).random((n, width))
         assert len(ladder(X, np.ones(n), epsilon, MANY).points) <= 1.1 * plain
         assert len(ladder(X, np.arange(1.0, n + 1), epsilon, MANY).points) <= 1.1 * weighted
 
@@ -170,7 +170,9 @@ def test_a_set_that_is_too_large_says_its_size_and_what_to_change():
         ladder(X, np.ones(40), 0.5, 500)
     with pytest.raises(ValueError, match="needs more than 800 candidates"):
         ladder(X, np.ones(40), 0.5, 40)
-    with pytest.raises(ValueError, match="needs 820 candidates, above max_candidates=819; raise max_candidates, or use"):
+    with pytest.raises(
+        ValueError, match="needs 820 candidates, above max_candidates=819; raise max_candidates, or use"
+    ):
         midpoints(X, 819)
 
 

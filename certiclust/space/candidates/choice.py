@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from certiclust.space.candidates.lattice import ladder
 from certiclust.space.candidates.sets import CandidateSet, FloatArray, data_points, midpoints
 
@@ -43,7 +45,7 @@ def candidate_set(
     if name == "ladder":
         return ladder(points, weights, epsilon, max_candidates)
     allowed = min(max_candidates, AUTO_DISTANCES // len(points))
-    finer = [midpoints]
+    finer: list[Callable[[FloatArray, int], CandidateSet]] = [midpoints]
     if points.shape[1] <= AUTO_DIMENSIONS and len(points) * 2 <= allowed:
         finer.insert(0, lambda rows, most: ladder(rows, weights, epsilon, most))
     for build in finer:

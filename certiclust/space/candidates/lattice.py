@@ -20,8 +20,8 @@ from certiclust.space.candidates.sets import CandidateSet, FloatArray, check_siz
 PIECE = 1_000_000
 #: Sizes are counted up to this many times the allowed one.
 COUNTED = 20
-#: Relative room for rounding in comparisons.
-ROOM = 1e-9
+#: Relative room for rounding in comparisons, and by how much steps are finer so that rounded nodes are near enough.
+ROOM, FINER = 1e-9, 2e-6
 
 
 class Level(NamedTuple):
@@ -63,8 +63,8 @@ def ladder(
     distinct, counts = np.unique(points, axis=0, return_counts=True)
     if len(distinct) == 1:
         return CandidateSet(distinct, "ladder", epsilon)
-    l = points.shape[1]
-    delta, beta = math.sqrt(epsilon), math.exp(1.0 / l)
+    width = points.shape[1]
+    delta, beta = math.sqrt(epsilon), math.exp(1.0 / width)
     kappa = math.sqrt(4.0 + epsilon) / delta
     closest = _closest(distinct)
     plain = bool(counts.max() == 1 and np.ptp(weights) == 0)
@@ -115,7 +115,7 @@ def budgeted(
 
 def _closest(distinct: FloatArray) -> float:
     """Return the smallest distance between two different rows."""
-    return float(cKDTree(distinct).query(distinct, k=2)[0][:, 1].min())
+    return float(np.asarray(cKDTree(distinct).query(distinct, k=2)[0])[:, 1].min())
 
 
 def _scales(first: float, beta: float, top: float) -> Iterator[float]:
@@ -139,8 +139,8 @@ def _collected(distinct: FloatArray, levels: list[Level], name: str, max_candida
     ulp = float(np.spacing(np.abs(distinct).max()))
     if ulp * math.sqrt(distinct.shape[1]) > 1e-6 * levels[0].reach:
         raise ValueError(
-            f"candidates={name!r} needs steps of {levels[0].reach:.3g}, which coordinates of "
-            f"{np.abs(distinct).max():.3g} cannot hold; subtract the mean from X, or use candidates='data'."
+            f"the {name} candidates need steps of {levels[0].reach:.3g}, which coordinates of "
+            f"{np.abs(distinct).max():.3g} cannot hold; subtract the mean from X, or use the data as candidates."
         )
     tree, facets = cKDTree(moved), _facets(moved)
     found, size = [moved], len(moved)
@@ -154,57 +154,55 @@ def _collected(distinct: FloatArray, levels: list[Level], name: str, max_candida
             if size <= max_candidates:
                 found.append(nodes)
     check_size(name, size, max_candidates, larger)
-    return np.concatenate(found) + origin
+    return np.asarray(np.concatenate(found) + origin)
 
 
 def _facets(points: FloatArray) -> FloatArray:
     """Return the facets of the convex hull as rows (normal, offset); none for flat data."""
-    n, l = points.shape
-    if l > 1 and n > l + 1:
+    n, width = points.shape
+    if width > 1 and n > width + 1:
         try:
             return np.asarray(ConvexHull(points).equations)
         except QhullError:
             pass
-    return np.empty((0, l + 1))
+    return np.empty((0, width + 1))
 
 
 def _nodes(points: FloatArray, tree: cKDTree, facets: FloatArray, level: Level, most: int) -> FloatArray | None:
     """Return the nodes of one level in lexicographic order; None if there are more than `most`."""
-    l = points.shape[1]
+    width = points.shape[1]
     within = tree.query_ball_point(points, level.inner, return_length=True)
     about = tree.query_ball_point(points, level.outer * (1.0 - 1e-12), return_length=True)
     active = points[about > within]
     if not len(active):
-        return np.empty((0, l))
-    step = 2.0 * level.reach / math.sqrt(l)
+        return np.empty((0, width))
+    step = 2.0 * (1.0 - FINER) * level.reach / math.sqrt(width)
     cells = np.unique(np.floor(active / step).astype(np.int64), axis=0)
-    offsets = _offsets(level.most * (1.0 + ROOM) / step, l)
+    offsets = _offsets(level.most * (1.0 + ROOM) / step, width)
     near = cKDTree(active)
     parts: list[NDArray[np.int64]] = []
     count = 0
     stride = max(1, PIECE // len(offsets))
     for start in range(0, len(cells), stride):
-        piece = (cells[start : start + stride, None] + offsets).reshape(-1, l)
+        piece = (cells[start : start + stride, None] + offsets).reshape(-1, width)
         piece = np.unique(piece, axis=0)
-        parts.append(piece[_kept(piece * step, points, near, facets, level)])
+        parts.append(piece[_kept(np.asarray(piece * step, dtype=np.float64), points, near, facets, level)])
         count += len(parts[-1])
         if count > 4 * most + PIECE:
             return None
     nodes = np.unique(np.concatenate(parts), axis=0)
-    return nodes * step if len(nodes) <= most else None
+    return np.asarray(nodes * step, dtype=np.float64) if len(nodes) <= most else None
 
 
-def _offsets(radius: float, l: int) -> NDArray[np.int64]:
+def _offsets(radius: float, width: int) -> NDArray[np.int64]:
     """Return all steps from a cell to nodes within `radius` steps of some place in the cell."""
     side = np.arange(-math.floor(radius), math.floor(radius) + 2)
-    grid = np.stack(np.meshgrid(*[side] * l, indexing="ij"), axis=-1).reshape(-1, l)
+    grid = np.stack(np.meshgrid(*[side] * width, indexing="ij"), axis=-1).reshape(-1, width)
     gap = np.maximum(np.maximum(-grid, grid - 1), 0)
     return np.asarray(grid[np.square(gap).sum(axis=1) <= radius * radius], dtype=np.int64)
 
 
-def _kept(
-    nodes: FloatArray, points: FloatArray, near: cKDTree, facets: FloatArray, level: Level
-) -> NDArray[np.bool_]:
+def _kept(nodes: FloatArray, points: FloatArray, near: cKDTree, facets: FloatArray, level: Level) -> NDArray[np.bool_]:
     """Return which nodes are at the right distance of an active point and not far outside the hull."""
     distance = near.query(nodes, distance_upper_bound=level.most * (1.0 + ROOM))[0]
     kept = np.isfinite(distance) & (distance >= level.least * (1.0 - ROOM))

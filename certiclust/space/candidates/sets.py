@@ -53,7 +53,10 @@ def midpoints(points: FloatArray, max_candidates: int) -> CandidateSet:
 def check_size(name: str, size: float, max_candidates: int, how: str, *, more: bool = False) -> None:
     """Raise ValueError if a set is larger than allowed, with its size and what to change."""
     if size > max_candidates:
+        what, instead = f"candidates={name!r}", "candidates='data'"
+        if name == "universal":
+            what, instead = "centers='continuous'", "centers='candidates'"
         raise ValueError(
-            f"candidates={name!r} needs {'more than ' if more else ''}{size:.0f} candidates, above "
-            f"max_candidates={max_candidates}; {how}raise max_candidates, or use candidates='data'."
+            f"{what} needs {'more than ' if more else ''}{size:.0f} candidates, above "
+            f"max_candidates={max_candidates}; {how}raise max_candidates, or use {instead}."
         )
