@@ -31,8 +31,8 @@ SDP_ITERATIONS, SDP_WORK = 150, 3.5e10
 MAX_DIRECTIONS = 5.0
 #: Columns up to which they are tried in any case.
 FEW_COLUMNS = 4
-#: A gap above which the other bound is tried as well.
-WIDE = 0.02
+#: A gap above which the other bound is tried as well, for few points and for many.
+WIDE, VERY_WIDE = 0.02, 0.1
 #: Swaps per point that balance the blocks.
 SWAPS = 200
 
@@ -117,7 +117,9 @@ def kmeans_bound(
     best = Bound(0.0, None, THEOREM, "too many directions for boxes")
     if points.shape[1] <= FEW_COLUMNS or directions <= MAX_DIRECTIONS:
         best = _boxes(points, weights, k, labels, gap_tol, should_stop)
-    if upper - best.value > max(WIDE, gap_tol) * best.value and not should_stop():
+    # Boxes that were not cut off are nearly always the better bound.
+    wide = WIDE if len(points) <= SDP_POINTS else VERY_WIDE
+    if upper - best.value > max(wide, gap_tol) * best.value and not should_stop():
         other = _sdp(points, weights, k, labels, gap_tol, should_stop)
         best = other if other.value > best.value else best
     return best

@@ -27,14 +27,18 @@ SMOOTHING = (3e-2, 1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 3e-5)
 AGAIN = (1e-4, 3e-5)
 #: Evaluations of one climb, and climbs at one smoothing while columns are missing.
 STEPS, CLIMBS = 60, 4
-#: Columns at most, and starts of the descents to local minima of phi.
-MAX_COLUMNS, MAX_STARTS = 3000, 1500
+#: Columns at most, and columns per centre that a round adds or keeps.
+MAX_COLUMNS, FRESH = 3000, 25
+#: Points from which descents to local minima of phi start, while climbing and before a proof.
+STARTS, MAX_STARTS = 1000, 2000
 #: Levels of halved boxes, points listed for the boxes of one level, and rounds of boxes at most.
 MAX_LEVELS, MAX_ENTRIES, ROUNDS = 120, 10_000_000, 30
 #: Rounds that hardly help before it ends; a gap that counts as closed.
 IDLE, CLOSE = 6, 2.5e-10
 #: Work that k-median spends on the last millionth.
 CLOSING = 1e7
+#: Times that boxes are tried again with a lower goal.
+RETRIES = 6
 #: Bits of u below its mean that are kept: few, or enough to prove 1e-9.
 COARSE, FINE = 22, 42
 
@@ -202,7 +206,7 @@ class BoxSearch:
         """Return local minima of phi near some starts, and their values."""
         centers, values = starts.copy(), np.empty(len(starts))
         kernels.descend(self.points, self.weights, self.u, centers, values, self.power)
-        self.work += 8.0 * len(starts) * self.points.size
+        self.work += 12.0 * len(starts) * self.points.size
         return centers, values
 
     def _fill(self, centers: Floats) -> None:
@@ -246,14 +250,15 @@ class BoxSearch:
         """Look for local minima of phi at the new u, take them as columns; return whether some were missing."""
         rho = np.minimum(self.costs - self.u, 0.0).sum(axis=1)
         order = np.argsort(rho, kind="stable")
-        stride = -(-len(self.points) // MAX_STARTS)
+        stride = -(-len(self.points) // STARTS)
         centers, values = self._minima(np.concatenate([self.columns[order[:200]], self.points[::stride]]))
         value = float(self.u.sum()) + self.k * float(values.min())
         if value > self.best:
             self.best, self.best_u = value, self.u
         near = np.argsort(values, kind="stable")
-        near = near[values[near] <= values[near[0]] + 12.0 * mu]
-        wide = order[: max(10 * self.k, int((rho <= rho[order[0]] + 30.0 * mu).sum()))]
+        most = FRESH * (self.k + 8)
+        near = near[values[near] <= values[near[0]] + 12.0 * mu][:most]
+        wide = order[: min(most, max(10 * self.k, int((rho <= rho[order[0]] + 30.0 * mu).sum())))]
         self._fill(np.concatenate([self.centers, centers[near], self.columns[wide]]))
         return bool(values.min() < rho[order[0]] - 2.0 * mu)
 
@@ -269,15 +274,20 @@ class BoxSearch:
         least = float(self._minima(np.concatenate([self.centers, self.columns, self.points[::stride]]))[1].min())
         unit = self.upper / self.k
         slack = (1e-11 if self.power == 2 else 1e-6) if closing else min(1e-4, 0.02 * (1.0 - value / self.upper))
-        priced = self._priced(u, least - slack * unit)
-        found = priced.centers
-        if len(found):
-            # A column was missing. If it changes little, the bound is proved with it all the same.
-            missing = float(self._minima(found)[1].min())
+        found = self._priced(u, least - slack * unit).centers
+        missing = found
+        for _ in range(RETRIES):
+            if not len(missing):
+                break
+            # A column was missing. The bound is proved with it all the same, if it can be better than what there is.
             self.best = -math.inf
-            if self.k * (least - missing) < 0.2 * (self.upper - self.proved.lower):
-                found = np.concatenate([found, self._priced(u, missing - max(slack, 1e-5) * unit).centers])
-        elif closing and self.power == 1:
+            least = min(least, float(self._minima(missing)[1].min()))
+            slack = max(4.0 * slack, 1e-5)
+            if float(u.sum()) + self.k * least - slack * self.upper <= self.proved.lower:
+                break
+            missing = self._priced(u, least - slack * unit).centers
+            found = np.concatenate([found, missing])
+        if not len(found) and closing and self.power == 1:
             # Sums of distances may be least along whole segments: closing the gap then takes too many boxes.
             self._priced(u, least - 1e-10 * unit, CLOSING)
         return found
