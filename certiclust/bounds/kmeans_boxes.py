@@ -37,6 +37,8 @@ MAX_LEVELS, MAX_ENTRIES, ROUNDS = 120, 10_000_000, 30
 IDLE, CLOSE = 6, 2.5e-10
 #: Work that k-median spends on the last millionth.
 CLOSING = 1e7
+#: Local minima below all columns that become columns at once.
+MISSED = 100
 #: Times that boxes are tried again with a lower goal.
 RETRIES = 6
 #: Bits of u below its mean that are kept: few, or enough to prove 1e-9.
@@ -271,8 +273,13 @@ class BoxSearch:
         u = rounded(u, FINE if closing else COARSE)
         self.u = u
         stride = -(-len(self.points) // MAX_STARTS)
-        least = float(self._minima(np.concatenate([self.centers, self.columns, self.points[::stride]]))[1].min())
+        centers, values = self._minima(np.concatenate([self.centers, self.columns, self.points[::stride]]))
+        least = float(values.min())
         unit = self.upper / self.k
+        unknown = np.flatnonzero(values < (value - float(u.sum())) / self.k - 1e-7 * unit)
+        unknown = unknown[np.argsort(values[unknown], kind="stable")][:MISSED]
+        if len(unknown):
+            self.best = -math.inf
         slack = (1e-11 if self.power == 2 else 1e-6) if closing else min(1e-4, 0.02 * (1.0 - value / self.upper))
         found = self._priced(u, least - slack * unit).centers
         missing = found
@@ -290,7 +297,7 @@ class BoxSearch:
         if not len(found) and closing and self.power == 1:
             # Sums of distances may be least along whole segments: closing the gap then takes too many boxes.
             self._priced(u, least - 1e-10 * unit, CLOSING)
-        return found
+        return np.concatenate([centers[unknown], found])
 
     def _priced(self, u: Floats, goal: float, most: float = math.inf) -> Priced:
         """Bound phi at u by boxes, and keep the bound if it is the best."""
