@@ -24,7 +24,7 @@ MAX_POINTS = 20_000
 #: Points of one block of the boxes, and of the semidefinite bound.
 BOX_POINTS, SDP_POINTS = 2000, 300
 #: Work of all boxes together (about 2 ns each), for few points and for many.
-BOX_WORK, LARGE_BOX_WORK = 1.0e9, 6.0e9
+BOX_WORK, LARGE_BOX_WORK = 6.0e8, 6.0e9
 #: Iterations of the semidefinite bound, and what all of them may cost together in n^3.
 SDP_ITERATIONS, SDP_WORK = 150, 3.5e10
 #: Directions inside the clusters (participation ratio of the variances) up to which boxes are tried.
