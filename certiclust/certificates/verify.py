@@ -8,17 +8,19 @@ the cautious side: a lower bound must not exceed what is re-derived.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
+from certiclust.certificates.candidates import named_candidates
 from certiclust.certificates.colouring import MAX_POINTS, is_uncolourable
 from certiclust.certificates.cover import proved_threshold
 from certiclust.certificates.errors import CertificateError
 from certiclust.certificates.fingerprint import data_fingerprint
+from certiclust.certificates.kmeans import boxes_bound, sdp_bound, single_bound
 from certiclust.certificates.replay import Scale, replay, unpack
 
 if TYPE_CHECKING:
@@ -58,6 +60,8 @@ class Instance:
     matrix: FloatArray | None
     weights: FloatArray
     own: bool
+    #: How much worse than the best place for a cluster some site is at most: None where only sites are compared with.
+    excess: float | None = None
 
     @property
     def n(self) -> int:
@@ -104,8 +108,12 @@ def verify(
     if certificate.problem not in _REASONS:
         raise CertificateError(f"problem: {certificate.problem!r} is unknown.")
     anywhere = "cluster_centers" in certificate.witness
-    centers = np.empty(0, dtype=np.intp) if anywhere else _centers(certificate, instance, rows, "centers")
-    cost = _cost_of_positions(certificate, instance) if anywhere else _cost(certificate, instance, centers)
+    if anywhere:
+        centers = np.zeros(0, dtype=np.intp)
+        cost = _cost_anywhere(certificate, instance)
+    else:
+        centers = _centers(certificate, instance, rows, "centers")
+        cost = _cost(certificate, instance, centers)
     relative, absolute = instance.errors(instance.n)
     slack = 4 * (relative * cost + absolute * float(instance.weights.sum()))
     if not abs(certificate.cost - cost) <= slack:
@@ -117,9 +125,16 @@ def verify(
         if "cover" in certificate.witness:
             bound = max(bound, _cover_bound(certificate, instance))
     else:
-        bound, ratio = _swap_optimal(certificate, instance, rows)
+        sites = _sites(certificate, instance, anywhere)
+        bound, ratio = _swap_optimal(certificate, sites, rows, anywhere)
         if "tree" in certificate.witness:
-            bound = max(bound, _tree_bound(certificate, instance))
+            # What a tree drops it drops for the sake of candidates; centres anywhere may cost less than these.
+            listed = anywhere and "centers" in certificate.witness
+            upper = _cost(certificate, sites, _centers(certificate, sites, rows, "centers")) if listed else cost
+            bound = max(bound, _tree_bound(certificate, sites, upper) / (1.0 + (sites.excess or 0.0)))
+        if anywhere and sites.excess is None:
+            bound = 0.0  # nothing follows from some sites about all places
+        bound = max(bound, _bound_anywhere(certificate, instance))
     if not 0 <= certificate.lower_bound <= max(0.0, bound):
         raise CertificateError(f"lower_bound: {certificate.lower_bound!r} claimed, {bound!r} follows from the witness.")
     _check_guarantee(certificate, instance, centers, ratio)
@@ -136,6 +151,8 @@ def _check_guarantee(certificate: Certificate, instance: Instance, centers: IntA
         raise CertificateError(f"guarantee: no {guarantee.theorem!r} with {guarantee.because!r} is known here.")
     if guarantee.ratio is not None and (ratio is None or not guarantee.ratio >= ratio):
         raise CertificateError(f"guarantee: a ratio of {guarantee.ratio!r} does not follow; {ratio!r} does.")
+    if guarantee.fairness is not None and len(centers) == 0:
+        raise CertificateError("guarantee: fairness is about centres that are rows.")
     if guarantee.fairness is not None:
         _check_fairness(certificate, instance, centers, guarantee.fairness)
     elif guarantee.ratio is None:
@@ -271,19 +288,31 @@ def _cost(certificate: Certificate, instance: Instance, centers: IntArray) -> fl
     return float(instance.weights @ nearest)
 
 
-def _cost_of_positions(certificate: Certificate, instance: Instance) -> float:
-    """Return the cost of k-means with the centres of the witness, wherever they are."""
-    if certificate.problem != "k-means":
-        raise CertificateError(f"witness: 'cluster_centers' are not centres of {certificate.problem}.")
-    if certificate.metric != "sqeuclidean":
-        raise CertificateError("metric: k-means is about squared Euclidean distances.")
-    positions = _matrix(certificate.witness["cluster_centers"], "cluster_centers")
-    if positions.shape != (certificate.n_clusters, instance.clients.shape[1]):
-        raise CertificateError(f"witness: 'cluster_centers' must be {certificate.n_clusters} rows as wide as X.")
-    size = max(1, 4_000_000 // len(positions))
-    parts = [instance.clients[start : start + size] for start in range(0, instance.n, size)]
-    nearest = np.concatenate([cdist(part, positions, "sqeuclidean").min(axis=1) for part in parts])
-    return float(instance.weights @ nearest)
+def _placed(certificate: Certificate, instance: Instance) -> FloatArray:
+    """Return the k places of the witness, as rows of coordinates."""
+    key = "cluster_centers"
+    shape = (certificate.n_clusters, instance.clients.shape[1])
+    try:
+        places = np.asarray(certificate.witness[key])
+        proper = places.dtype.kind in "iuf" and places.shape == shape
+    except (TypeError, ValueError) as error:
+        raise CertificateError(f"witness: {key!r} is not an array of numbers.") from error
+    if not proper or not np.isfinite(places).all():
+        raise CertificateError(f"witness: {key!r} must hold {shape[0]} rows of {shape[1]} finite coordinates.")
+    return np.asarray(places, dtype=np.float64)
+
+
+def _cost_anywhere(certificate: Certificate, instance: Instance) -> float:
+    """Return the cost of centres that need not be candidates."""
+    if (certificate.problem, certificate.metric) not in (("k-means", "sqeuclidean"), ("k-median", "euclidean")):
+        raise CertificateError(f"witness: 'cluster_centers' is not for {certificate.problem} ({certificate.metric}).")
+    places = _placed(certificate, instance)
+    size = max(1, 4_000_000 // len(places))
+    cost = 0.0
+    for start in range(0, instance.n, size):
+        nearest = _cdist(instance.clients[start : start + size], places, instance.metric, None, {}).min(axis=1)
+        cost += float(instance.weights[start : start + size] @ nearest)
+    return cost
 
 
 def _diameter(certificate: Certificate, instance: Instance, centers: IntArray) -> float:
@@ -373,11 +402,47 @@ def _colouring(certificate: Certificate, instance: Instance, rows: IntArray) -> 
     return claimed if is_uncolourable(distances, certificate.n_clusters, claimed, instance.errors(1)) else 0.0
 
 
-def _swap_optimal(certificate: Certificate, instance: Instance, rows: IntArray) -> tuple[float, float | None]:
+def _sites(certificate: Certificate, instance: Instance, anywhere: bool) -> Instance:
+    """Return the instance over the candidates that the evidence is about, with what they are worth."""
+    kind = certificate.problem if certificate.problem in ("k-means", "k-median") else None
+    if "candidates" not in certificate.witness:
+        # A row of a cluster costs at most twice the best place for it, for k-means and for k-median.
+        continuous = instance.own and (kind == "k-means" or (kind == "k-median" and anywhere))
+        return replace(instance, excess=1.0 if continuous else None)
+    if not instance.own or not anywhere or kind is None:
+        raise CertificateError("witness: 'candidates' are named beside other ones, or where no others are possible.")
+    points, excess = named_candidates(certificate.witness["candidates"], instance.clients, instance.weights)
+    if (certificate.witness["candidates"]["name"] == "universal") != (kind == "k-median"):
+        raise CertificateError("witness: 'candidates' names a set for another problem.")
+    return replace(instance, sites=points, own=False, excess=excess)
+
+
+def _bound_anywhere(certificate: Certificate, instance: Instance) -> float:
+    """Return the lower bound with centres anywhere that the witness proves, for k-means and k-median."""
+    witness, k, problem = certificate.witness, certificate.n_clusters, certificate.problem
+    points, weights, bound = instance.clients, instance.weights, 0.0
+    euclidean = instance.function is None and certificate.metric == "euclidean"
+    power = 2 if problem == "k-means" else 1 if problem == "k-median" and euclidean else None
+    if power == 2 and certificate.metric != "sqeuclidean":
+        raise CertificateError("metric: k-means is about squared Euclidean distances.")
+    if ("boxes" in witness and power is None) or ("sdp" in witness and power != 2):
+        raise CertificateError(f"witness: 'boxes' or 'sdp' proves nothing about {problem} ({certificate.metric}).")
+    if power == 2 and k == 1:
+        bound = single_bound(points, weights)
+    if power is not None and "boxes" in witness:
+        bound = max(bound, boxes_bound(witness["boxes"], points, weights, k, power))
+    if "sdp" in witness:
+        bound = max(bound, sdp_bound(witness["sdp"], points, weights, k))
+    return bound
+
+
+def _swap_optimal(
+    certificate: Certificate, instance: Instance, rows: IntArray, anywhere: bool
+) -> tuple[float, float | None]:
     """Return the bound and the ratio that a swap-optimal solution proves, all swaps looked at."""
-    anywhere = "cluster_centers" in certificate.witness
-    key = "centers" if anywhere else "swap_optimal"
-    if key not in certificate.witness:
+    # Centres anywhere come with candidates that cost no less, for the sake of their swaps.
+    key = "swap_optimal" if "swap_optimal" in certificate.witness else "centers"
+    if key == "centers" and not (anywhere and key in certificate.witness):
         return 0.0, 1.0 if certificate.cost == 0 else None
     centers = _centers(certificate, instance, rows, key)
     cost, change, scale = _least_swap_change(instance, centers)
@@ -389,7 +454,7 @@ def _swap_optimal(certificate: Certificate, instance: Instance, rows: IntArray) 
     power = (_power(instance) if k > 1 else 1) if claimed else None
     if power is None:
         return 0.0, None
-    excess = 1.0 if certificate.problem == "k-means" and instance.own else 0.0
+    excess = instance.excess or 0.0
     tau = max(0.0, relative * scale - change) / cost + relative
     left = 1 - k * tau
     if left <= 0:
@@ -399,14 +464,12 @@ def _swap_optimal(certificate: Certificate, instance: Instance, rows: IntArray) 
     elif k == 1:
         ratio = (1 + excess) / left
     elif power == 1:
-        ratio = 5 / left
+        ratio = (5 + excess) / left
     else:
         ratio = float(((4 + np.sqrt(16 + 4 * left * (5 + excess))) / (2 * left)) ** 2)
     bound = cost / ratio * (1 - relative) - absolute * float(instance.weights.sum())
     # The factor is the solution's own only if it costs no more than the swap-optimal one.
     own = ratio if certificate.cost <= cost * (1 + 4 * relative) else None
-    if anywhere and not instance.own:
-        bound = 0.0  # centres anywhere may undercut the best of the given candidates
     return bound, own if certificate.problem != "fair k-median" else None
 
 
@@ -436,7 +499,7 @@ def _least_swap_change(instance: Instance, centers: IntArray) -> tuple[float, fl
     return cost, float(swapped.min()) - cost if instance.m > k else np.inf, scale
 
 
-def _tree_bound(certificate: Certificate, instance: Instance) -> float:
+def _tree_bound(certificate: Certificate, instance: Instance, upper: float) -> float:
     """Return the Lagrangian bound that the tree of fixings in the witness proves for k-median."""
     if certificate.problem != "k-median":
         raise CertificateError(f"witness: a 'tree' proves nothing about {certificate.problem}.")
@@ -450,7 +513,7 @@ def _tree_bound(certificate: Certificate, instance: Instance) -> float:
     width = instance.clients.shape[1]
     noise = instance.errors(1)[1] * certificate.n_clusters * float(instance.weights.sum())
     tree = unpack(certificate.witness["tree"], instance.n, instance.m)
-    return replay(tree, costs, Scale(instance.n, instance.m, certificate.n_clusters, width, noise), certificate.cost)
+    return replay(tree, costs, Scale(instance.n, instance.m, certificate.n_clusters, width, noise), upper)
 
 
 def _cover_bound(certificate: Certificate, instance: Instance) -> float:

@@ -103,6 +103,10 @@ class CertifiedClusterer(
         """Return whether a distance matrix is worth its time and memory."""
         return True
 
+    def _given(self, X: FloatArray) -> FloatArray | None:
+        """Return the candidates that the user gave and a verifier has to be given, None if there are none."""
+        return self._candidates(X)
+
     def _partition(self, problem: Problem, result: Result) -> tuple[IntArray, NDArray[np.int32]]:
         """Return centres and labels of the clients; label j belongs to centre j, centres ascending."""
         return result.centers, problem.space.assign(result.centers)[0]
@@ -297,8 +301,9 @@ class CertifiedClusterer(
                 labels=labels,
                 rows=sites,
                 n_samples=len(X),
-                fingerprint=data_fingerprint(X, weights, None if sites is not None else self._candidates(X)),
+                fingerprint=data_fingerprint(X, weights, None if sites is not None else self._given(X)),
                 epsilon=self.ls_epsilon,
+                named=getattr(self, "candidate_set_", None),
             )
 
     def _all_labels(self, X: FloatArray, weights: FloatArray, labels: NDArray[np.int32]) -> NDArray[np.int32]:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from certiclust.estimators._base import CertifiedClusterer, FloatArray, IntArray, validated_candidates
 from certiclust.problems import KMeansProblem, Problem
 from certiclust.solver import Result
 from certiclust.space import Space
+from certiclust.space.candidates import CANDIDATE_NAMES, CandidateSet, candidate_set, data_points
 from certiclust.space.metrics import MetricLike
 
 
@@ -31,8 +35,14 @@ class KMeans(CertifiedClusterer):
     ----------
     n_clusters : int, default=8
         Number of clusters.
-    candidates : array-like of shape (n_candidates, n_features) or "data", default="data"
-        Where centres may be for ``algorithm="gsemo"``, and what the guarantee of ``algorithm="auto"`` compares with.
+    candidates : {"auto", "data", "midpoints", "ladder"} or array-like, default="data"
+        Where centres may be: the rows, the means of pairs of rows, a set among which every cluster has a centre at most
+        ``1 + epsilon`` times as costly as its mean, or an array of shape (n_candidates, n_features). ``"auto"``: the
+        finest of these that is small enough.
+    epsilon : float, default=0.5
+        How much worse than the mean the best candidate of a cluster may be, for the ladder.
+    max_candidates : int, default=50000
+        Largest number of candidates; a set that needs more is refused, with its size.
     algorithm : {"auto", "gsemo"}, default="auto"
         ``"gsemo"`` is Algorithm 1 of the paper and nothing else: centres are candidates. ``"auto"`` searches for
         centres anywhere.
@@ -64,6 +74,8 @@ class KMeans(CertifiedClusterer):
         Rows of the candidates (of X by default) that are centres, ascending; only for ``algorithm="gsemo"``.
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         The centres.
+    candidate_set_ : CandidateSet
+        The candidates, their name, and how much worse than the mean of a cluster the best of them is at most.
     cost_, inertia_ : float
         The weighted sum of squared distances to the nearest centre.
     n_iter_ : int
@@ -90,7 +102,9 @@ class KMeans(CertifiedClusterer):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **CertifiedClusterer._parameter_constraints,
-        "candidates": ["array-like", StrOptions({"data"})],
+        "candidates": ["array-like", StrOptions(set(CANDIDATE_NAMES))],
+        "epsilon": [Interval(Real, 0, 1e6, closed="neither")],
+        "max_candidates": [Interval(Integral, 1, None, closed="left")],
     }
     _parameter_constraints.pop("metric")
     _parameter_constraints.pop("check_metric")
@@ -101,6 +115,8 @@ class KMeans(CertifiedClusterer):
         n_clusters: int = 8,
         *,
         candidates: Any = "data",
+        epsilon: float = 0.5,
+        max_candidates: int = 50_000,
         algorithm: str = "auto",
         max_iter: int | str | None = None,
         time_limit: float | None = None,
@@ -113,6 +129,8 @@ class KMeans(CertifiedClusterer):
     ) -> None:
         self.n_clusters = n_clusters
         self.candidates = candidates
+        self.epsilon = epsilon
+        self.max_candidates = max_candidates
         self.algorithm = algorithm
         self.max_iter = max_iter
         self.time_limit = time_limit
@@ -139,7 +157,27 @@ class KMeans(CertifiedClusterer):
         return result.centers, result.labels
 
     def _candidates(self, X: FloatArray) -> FloatArray | None:
-        return None if isinstance(self.candidates, str) else validated_candidates(self.candidates, X, "sqeuclidean")
+        return None if self.candidate_set_.name == "data" else self.candidate_set_.points
+
+    def _given(self, X: FloatArray) -> FloatArray | None:
+        return self.candidate_set_.points if self.candidate_set_.name == "array" else None
+
+    def _space(
+        self, X: FloatArray, weights: FloatArray, clients: IntArray, out_of_time: Callable[[], bool]
+    ) -> tuple[Space, IntArray | None]:
+        if isinstance(self.candidates, str):
+            self._check_size(len(clients), True)
+            rows, mass = (X, weights) if len(clients) == len(X) else (X[clients], weights[clients])
+            most = int(self.max_candidates)
+            self.candidate_set_ = candidate_set(self.candidates, rows, mass, float(self.epsilon), most)
+            if len(self.candidate_set_.points) < self.n_clusters:  # few distinct rows: their copies count
+                self.candidate_set_ = data_points(rows)
+        else:
+            given = validated_candidates(self.candidates, X, "sqeuclidean")
+            assert given is not None
+            self.candidate_set_ = CandidateSet(given, "array", None)
+        space, sites = super()._space(X, weights, clients, out_of_time)
+        return replace(space, excess=None if space.own else self.candidate_set_.epsilon), sites
 
     def _metric(self) -> MetricLike:
         return "sqeuclidean"

@@ -194,7 +194,7 @@ class KMeansStrategy(Strategy):
         self.rows = rows
         assert self.upper <= problem.cost(rows) * (1 + 1e-9)
         # Given candidates bound the best choice among themselves, which centres anywhere may undercut.
-        value = bound.value if space.own else 0.0
+        value = bound.value if space.own or space.excess is not None else 0.0
         return Bound(value, bound.ratio, bound.theorem, bound.because)
 
     def _snapped(self) -> IntArray:

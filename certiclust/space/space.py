@@ -49,6 +49,9 @@ class Space:
     power : int or None
         1 if the distance is a metric, 2 if it is the square of one, None if neither is known: no ratio can then be
         claimed.
+    excess : float or None
+        Every cluster has a candidate that costs at most 1 + excess times its best centre anywhere; None if that is not
+        known.
     """
 
     metric: Metric
@@ -58,6 +61,7 @@ class Space:
     matrix: FloatArray | None
     own: bool
     power: int | None
+    excess: float | None = None
 
     @property
     def n(self) -> int:

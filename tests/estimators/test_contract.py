@@ -78,8 +78,15 @@ COMMON = {
 OWN = {
     KTMM: {"metric": "euclidean", "check_metric": None},
     KCenter: {"metric": "euclidean", "check_metric": None},
-    KMedian: {"metric": "euclidean", "check_metric": None, "candidates": None},
-    KMeans: {"candidates": "data"},
+    KMedian: {
+        "metric": "euclidean",
+        "check_metric": None,
+        "candidates": None,
+        "centers": "candidates",
+        "epsilon": 0.5,
+        "max_candidates": 50_000,
+    },
+    KMeans: {"candidates": "data", "epsilon": 0.5, "max_candidates": 50_000},
     FairKMedian: {"metric": "euclidean", "check_metric": None, "beta": 1.5, "mode": "tight"},
 }
 
