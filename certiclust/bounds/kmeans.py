@@ -75,6 +75,7 @@ def kmeans_bound(
     *,
     gap_tol: float = 0.0,
     should_stop: Callable[[], bool] = lambda: False,
+    used: Callable[[], float] = lambda: 0.0,
 ) -> Bound:
     """Return a lower bound on the cost of any k centres, with its witness.
 
@@ -89,7 +90,9 @@ def kmeans_bound(
     gap_tol
         Stop once ``upper / bound - 1`` is at most this.
     should_stop
-        Polled every few milliseconds to seconds.
+        Polled every few milliseconds.
+    used
+        The share of the time that is over, 0 where it is not limited.
 
     Returns
     -------
@@ -116,7 +119,7 @@ def kmeans_bound(
     directions = float(variances.sum()) ** 2 / float(np.square(variances).sum())
     best = Bound(0.0, None, THEOREM, "too many directions for boxes")
     if points.shape[1] <= FEW_COLUMNS or directions <= MAX_DIRECTIONS:
-        best = _boxes(points, weights, k, labels, gap_tol, should_stop)
+        best = _boxes(points, weights, k, labels, gap_tol, should_stop, used)
     # Boxes that were not cut off are nearly always the better bound.
     wide = WIDE if len(points) <= SDP_POINTS else VERY_WIDE
     if upper - best.value > max(wide, gap_tol) * best.value and not should_stop():
@@ -156,7 +159,7 @@ def kmedian_bound(
         return Bound(0.0, None, "", "the cost is zero")
     if points.shape[1] > FEW_COLUMNS or len(points) > MAX_POINTS:
         return Bound(0.0, None, "", "too many columns or points for boxes")
-    return _boxes(points, weights, k, _nearest(points, centers), gap_tol, should_stop, centers)
+    return _boxes(points, weights, k, _nearest(points, centers), gap_tol, should_stop, medians=centers)
 
 
 def _boxes(
@@ -166,6 +169,7 @@ def _boxes(
     labels: Ints,
     gap_tol: float,
     should_stop: Callable[[], bool],
+    used: Callable[[], float] = lambda: 0.0,
     medians: Floats | None = None,
 ) -> Bound:
     """Return the bound by boxes; with `medians`, centres of the clusters, that of k-median."""
@@ -177,7 +181,7 @@ def _boxes(
     count = -(-n // BOX_POINTS)
     budget = (BOX_WORK if n <= 250 else LARGE_BOX_WORK) / count
     value, witness = 0.0, []
-    for members in split(rows.points, weights, labels, k, count):
+    for done, members in enumerate(split(rows.points, weights, labels, k, count)):
         block, mass = rows.points[members], weights[members]
         if medians is None:
             middles = _means(block, mass, labels[members], k)
@@ -186,7 +190,8 @@ def _boxes(
         cost = float(mass @ np.linalg.norm(block - middles[labels[members]], axis=1) ** power)
         if not cost > 0.0 or should_stop():
             continue
-        proved = BoxSearch(block, mass, k, middles, cost, budget, should_stop, power).run(gap_tol)
+        end = used() + (1.0 - used()) / (count - done)
+        proved = BoxSearch(block, mass, k, middles, cost, budget, should_stop, power, used, end).run(gap_tol)
         if not proved.lower > 0.0:
             continue
         value += proved.lower

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from certiclust.bounds import kmeans_kernels as kernels
+from certiclust.bounds.kmeans_columns import descend, smooth
 
 Floats = NDArray[np.float64]
 Bits = NDArray[np.uint8]
@@ -41,8 +42,14 @@ CLOSING = 1e7
 MISSED = 100
 #: Times that boxes are tried again with a lower goal.
 RETRIES = 6
+#: Share of the time left that a climb may take, where time is limited.
+CLIMB_SHARE = 0.6
 #: Bits of u below its mean that are kept: few, or enough to prove 1e-9.
 COARSE, FINE = 22, 42
+
+
+class _Stopped(Exception):  # noqa: N818 - not an error: the climb was asked to end
+    """Raised inside a climb, which then leaves the multipliers as they were."""
 
 
 class Priced(NamedTuple):
@@ -78,7 +85,15 @@ class Boxes(NamedTuple):
     work: float
 
 
-def price(points: Floats, weights: Floats, u: Floats, power: int, goal: float, max_work: float) -> Priced:
+def price(
+    points: Floats,
+    weights: Floats,
+    u: Floats,
+    power: int,
+    goal: float,
+    max_work: float,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> Priced:
     """Bound phi from below over the bounding box of the points (no centre outside is better than one inside).
 
     Boxes are halved while their bound is below `goal` and the work lasts; a centre below the goal ends it.
@@ -94,6 +109,7 @@ def price(points: Floats, weights: Floats, u: Floats, power: int, goal: float, m
         and len(bits) < MAX_LEVELS
         and len(lists) <= MAX_ENTRIES
         and work + 4.0 * width * len(lists) <= max_work
+        and not should_stop()
     ):
         half, kept = np.empty((2 * len(low), 2 * width + 4)), np.empty(2 * len(lists), np.int32)
         inside, ends, read = kernels.halve(points, weights, u, power, low, high, lists, ends, goal, half, kept)
@@ -149,9 +165,12 @@ class BoxSearch:
     max_work
         When to end; counted in distances (about 2 ns each).
     should_stop
-        Polled between climbs.
+        Polled every few milliseconds.
     power
         2 for k-means, 1 for k-median.
+    used, end
+        The share of the time that is over (0 without a limit), and the one at which this search ends. Whenever most of
+        what is left was spent on a climb, the rest is for a proof.
     """
 
     def __init__(
@@ -164,10 +183,14 @@ class BoxSearch:
         max_work: float,
         should_stop: Callable[[], bool],
         power: int = 2,
+        used: Callable[[], float] = lambda: 0.0,
+        end: float = 1.0,
     ) -> None:
         self.points, self.weights, self.k = points, weights, k
-        self.centers, self.upper, self.max_work, self.should_stop = centers, upper, max_work, should_stop
-        self.work, self.power = 0.0, power
+        self.centers, self.upper, self.max_work = centers, upper, max_work
+        self.work, self.power, self.used, self.end = 0.0, power, used, end
+        self.should_stop: Callable[[], bool] = lambda: should_stop() or used() >= end
+        self._set_off()
         near = np.stack([self._costs(c) for c in centers])
         self.labels = near.argmin(axis=0)
         near = np.partition(near, min(1, len(centers) - 1), axis=0)
@@ -190,10 +213,19 @@ class BoxSearch:
             idle = 0 if self.proved.lower - before > 0.1 * gap else idle + 1 if len(found) else IDLE
             if self._spent or idle >= IDLE or gap <= max(gap_tol * self.proved.lower, CLOSE * self.upper):
                 break
+            self._set_off()
             if len(found):
                 self._fill(np.concatenate([self._minima(found)[0], self.columns]))
             self._climb(AGAIN)
         return self.proved
+
+    def _set_off(self) -> None:
+        """Say when the next climb has to end."""
+        now = self.used()
+        self._proof_due = now + CLIMB_SHARE * (self.end - now)
+
+    def _climb_over(self) -> bool:
+        return self.should_stop() or self.used() >= self._proof_due
 
     @property
     def _spent(self) -> bool:
@@ -206,10 +238,8 @@ class BoxSearch:
 
     def _minima(self, starts: Floats) -> tuple[Floats, Floats]:
         """Return local minima of phi near some starts, and their values."""
-        centers, values = starts.copy(), np.empty(len(starts))
-        kernels.descend(self.points, self.weights, self.u, centers, values, self.power)
         self.work += 12.0 * len(starts) * self.points.size
-        return centers, values
+        return descend(self.points, self.weights, self.u, starts, self.power, self.should_stop)
 
     def _fill(self, centers: Floats) -> None:
         """Make these the columns, each once and the first ones first; what does not fit is left out."""
@@ -226,7 +256,7 @@ class BoxSearch:
         for share in shares:
             mu = share * self.upper / self.k
             for _ in range(CLIMBS):
-                if self._spent:
+                if self._spent or self._climb_over():
                     return
                 self._ascend(mu)
                 if not self._enriched(mu):
@@ -238,14 +268,19 @@ class BoxSearch:
         unit = self.upper / n
 
         def dual(v: Floats) -> tuple[float, Floats]:
+            if self._climb_over():
+                raise _Stopped
             u, gradient = v * unit, np.zeros(n)
-            value = kernels.smooth(self.costs, len(self.columns), u, mu, gradient)
+            value = smooth(self.costs, u, mu, gradient)
             self.work += 1.5 * self.costs.size
             return -(float(u.sum()) + self.k * value) / self.upper, -(1.0 + self.k * gradient) / n
 
         options: Any = {"maxfun": STEPS, "ftol": 1e-13, "gtol": 1e-12}
         start: Any = self.u / unit
-        result = minimize(dual, start, jac=True, method="L-BFGS-B", bounds=[(0.0, None)] * n, options=options)
+        try:
+            result = minimize(dual, start, jac=True, method="L-BFGS-B", bounds=[(0.0, None)] * n, options=options)
+        except _Stopped:
+            return
         self.u = np.asarray(result.x) * unit
 
     def _enriched(self, mu: float) -> bool:
@@ -302,7 +337,7 @@ class BoxSearch:
     def _priced(self, u: Floats, goal: float, most: float = math.inf) -> Priced:
         """Bound phi at u by boxes, and keep the bound if it is the best."""
         most = min(most, max(self.max_work - self.work, 0.2 * self.max_work))
-        priced = price(self.points, self.weights, u, self.power, goal, most)
+        priced = price(self.points, self.weights, u, self.power, goal, most, self.should_stop)
         self.work += priced.work
         n, width = self.points.shape
         total = float(u.sum())
@@ -313,7 +348,7 @@ class BoxSearch:
 
     def _value(self, u: Floats) -> float:
         """Return the dual at u as far as the columns know."""
-        return float(u.sum()) + self.k * float(kernels.smooth(self.costs, len(self.columns), u, 0.0, u))
+        return float(u.sum()) + self.k * smooth(self.costs, u, 0.0, u)
 
     def _level(self, u: Floats) -> Floats:
         """Return u moved so that all clusters of the solution have the same reduced cost.

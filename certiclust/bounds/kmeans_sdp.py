@@ -64,7 +64,7 @@ def sdp_bound(
     checked = 0.0
     for iteration in range(1, max_iter + 1):
         search.step()
-        if iteration % LOOK == 0 or iteration == max_iter:
+        if iteration % LOOK == 0 or iteration == max_iter or should_stop():
             value = search.value()
             if value > best:
                 best, kept = value, search.signs

@@ -35,7 +35,7 @@ class KMeans(CertifiedClusterer):
     ----------
     n_clusters : int, default=8
         Number of clusters.
-    candidates : {"auto", "data", "midpoints", "ladder"} or array-like, default="data"
+    candidates : {"auto", "data", "midpoints", "ladder"} or array-like, default="auto"
         Where centres may be: the rows, the means of pairs of rows, a set among which every cluster has a centre at most
         ``1 + epsilon`` times as costly as its mean, or an array of shape (n_candidates, n_features). ``"auto"``: the
         finest of these that is small enough.
@@ -114,7 +114,7 @@ class KMeans(CertifiedClusterer):
         self,
         n_clusters: int = 8,
         *,
-        candidates: Any = "data",
+        candidates: Any = "auto",
         epsilon: float = 0.5,
         max_candidates: int = 50_000,
         algorithm: str = "auto",
@@ -168,8 +168,9 @@ class KMeans(CertifiedClusterer):
         if isinstance(self.candidates, str):
             self._check_size(len(clients), True)
             rows, mass = (X, weights) if len(clients) == len(X) else (X[clients], weights[clients])
-            most = int(self.max_candidates)
-            self.candidate_set_ = candidate_set(self.candidates, rows, mass, float(self.epsilon), most)
+            # Centres anywhere need candidates for the certificate's sake only.
+            name = "data" if self.algorithm == "auto" and not self.certify else self.candidates
+            self.candidate_set_ = candidate_set(name, rows, mass, float(self.epsilon), int(self.max_candidates))
             if len(self.candidate_set_.points) < self.n_clusters:  # few distinct rows: their copies count
                 self.candidate_set_ = data_points(rows)
         else:

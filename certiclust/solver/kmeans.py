@@ -13,7 +13,7 @@ from certiclust.bounds.kmeans import kmeans_bound
 from certiclust.evolution.coreset import lightweight_coreset
 from certiclust.evolution.descent import Descent, Stopped, centred
 from certiclust.evolution.kmeans_search import KMeansSearch
-from certiclust.evolution.polish import least_swap_change, swap_polish
+from certiclust.evolution.kmeans_swaps import swap_optimal
 from certiclust.problems import KMeansProblem
 from certiclust.solver.loop import Strategy
 
@@ -39,7 +39,10 @@ SWAP_WORK = 1.0e9
 
 @dataclass(frozen=True)
 class Limits:
-    """What ends the loop besides its own end: the search stops before the rest does."""
+    """What ends the loop besides its own end: the search stops before the rest does.
+
+    `used` is the share of the time limit that is over, 0 without one.
+    """
 
     gap_tol: float
     max_iter: float
@@ -47,6 +50,7 @@ class Limits:
     search_stop: Callable[[], bool]
     should_stop: Callable[[], bool]
     checks_stop: Callable[[], bool]
+    used: Callable[[], float] = lambda: 0.0
 
 
 class KMeansStrategy(Strategy):
@@ -157,6 +161,7 @@ class KMeansStrategy(Strategy):
             self.upper,
             gap_tol=self.limits.gap_tol,
             should_stop=stop,
+            used=self.limits.used,
         )
         self.bounds = swaps.stronger(bound)
 
@@ -184,8 +189,7 @@ class KMeansStrategy(Strategy):
         problem, space = self.problem, self.problem.space
         if space.n * space.m * (space.points.shape[1] + 4) > SWAP_WORK:
             return Bound(0.0, None, THEOREM, f"{space.n} x {space.m} distances are too many to look at all swaps")
-        rows = swap_polish(problem, self._snapped(), self.limits.should_stop)
-        change = least_swap_change(problem, rows, self.limits.checks_stop)
+        rows, change = swap_optimal(problem, self._snapped(), self.limits.should_stop, self.limits.checks_stop)
         bound = swap_bound(problem, rows, change)
         if bound.ratio is None:
             return bound

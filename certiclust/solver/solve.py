@@ -158,7 +158,11 @@ def solve(
             # Without a certificate only the last descent comes after the search.
             search_stop = stops_after(None if limit is None else limit * (SEARCH_SHARE if certify else 0.96))
             stops = search_stop, should_stop, checks_stop
-            found = _descent_loop(problem, budget, certify, random_state, stops, callbacks)
+
+            def used() -> float:
+                return 0.0 if limit is None else (perf_counter() - start) / max(limit, 1e-9)
+
+            found = _descent_loop(problem, budget, certify, random_state, stops, used, callbacks)
         else:
             found = _gsemo(problem, algorithm, budget, random_state, should_stop, callbacks)
         timed_out = limit is not None and (should_stop() or found.cut) and not interrupted()
@@ -258,6 +262,7 @@ def _descent_loop(
     certify: bool,
     random_state: int,
     stops: tuple[Callable[[], bool], Callable[[], bool], Callable[[], bool]],
+    used: Callable[[], float],
     callbacks: Callbacks,
 ) -> _Found:
     """Search for centres anywhere and bound the optimum of k-means; `stops` end the search, the bound, the checks."""
@@ -265,7 +270,7 @@ def _descent_loop(
     from certiclust.solver.kmeans_run import run_kmeans
 
     history, record = _recorder(callbacks)
-    limits = Limits(budget.gap_tol, budget.max_iter or inf, certify, *stops)
+    limits = Limits(budget.gap_tol, budget.max_iter or inf, certify, *stops, used)
     run = run_kmeans(problem, limits, random_state, record)
     method = f"evolution of centres anywhere and bound, {run.iterations:,} offspring"
     return _Found(

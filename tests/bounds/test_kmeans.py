@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from certiclust.bounds import kmeans, kmeans_boxes, kmeans_sdp
 from certiclust.bounds import kmeans_kernels as kernels
 from certiclust.bounds.kmeans import centred, kmeans_bound, split
+from certiclust.bounds.kmeans_columns import descend, smooth
 from certiclust.certificates import kmeans as replayed
 from tests.bounds.kmeans_truth import optimum
 from tests.instances import POINT_KINDS, points, quick
@@ -49,16 +50,15 @@ def phi(X, w, u, c, power=2):
 def test_smooth(seed):
     rng = np.random.default_rng(seed)
     m, n = rng.integers(1, 9, 2)
-    costs, u = rng.random((m + 2, n)) * 3, rng.random(n) * 2
-    count = int(rng.integers(1, m + 1))
-    rho = np.minimum(costs[:count] - u, 0.0).sum(axis=1)
-    assert kernels.smooth(costs, count, u, 0.0, u) == pytest.approx(rho.min(), rel=1e-13)
+    costs, u = rng.random((m, n)) * 3, rng.random(n) * 2
+    rho = np.array([math.fsum(min(0.0, c - v) for c, v in zip(row, u, strict=True)) for row in costs])
+    assert smooth(costs, u, 0.0, u) == pytest.approx(rho.min(), rel=1e-13)
     mu = 10.0 ** rng.uniform(-3, 0)
     gradient = np.zeros(n)
-    value = kernels.smooth(costs, count, u, mu, gradient)
+    value = smooth(costs, u, mu, gradient)
     shares = np.exp((rho.min() - rho) / mu)
     assert value == pytest.approx(rho.min() - mu * np.log(shares.sum()), rel=1e-12)
-    expected = -(shares / shares.sum()) @ (costs[:count] < u)
+    expected = -(shares / shares.sum()) @ (costs < u)
     np.testing.assert_allclose(gradient, expected, rtol=1e-9, atol=1e-7)
 
 
@@ -69,8 +69,7 @@ def test_descend(seed):
     X, w = rng.normal(size=(12, 2)), rng.random(12) + 0.1
     u = w * rng.random(12) * 4
     starts = rng.normal(size=(5, 2))
-    centers, values = starts.copy(), np.empty(5)
-    kernels.descend(X, w, u, centers, values, 2)
+    centers, values = descend(X, w, u, starts, 2, lambda: False)
     for start, center, value in zip(starts, centers, values, strict=True):
         assert value == pytest.approx(phi(X, w, u, center), abs=1e-12)
         assert value <= phi(X, w, u, start) + 1e-12

@@ -86,7 +86,7 @@ OWN = {
         "epsilon": 0.5,
         "max_candidates": 50_000,
     },
-    KMeans: {"candidates": "data", "epsilon": 0.5, "max_candidates": 50_000},
+    KMeans: {"candidates": "auto", "epsilon": 0.5, "max_candidates": 50_000},
     FairKMedian: {"metric": "euclidean", "check_metric": None, "beta": 1.5, "mode": "tight"},
 }
 
@@ -888,7 +888,7 @@ def test_time_limit(estimator):
     start = perf_counter()
     with pytest.warns(ConvergenceWarning, match=r"time_limit=0.2 s after [\d]+ iterations; the best solution so far"):
         est = estimator(10, max_iter=10**12, time_limit=0.2, random_state=0).fit(X)
-    assert (0.1 if estimator is KMeans else 0.2) <= perf_counter() - start < 5  # its search leaves time to the bound
+    assert 0.2 <= perf_counter() - start < 5
     assert est.n_iter_ < 10**12
     assert est.n_iter_ > 0 or estimator is KMedian  # its first swaps may take all the time
     assert est.cost_ == pytest.approx(recomputed_cost(est, X), rel=1e-12)

@@ -7,7 +7,7 @@ of centres: a variation costs what it changes, not n k distances.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -150,7 +150,7 @@ def relocate(
         for t in range(d):
             work.columns[t, a] = state.centers[a, t]
     for i in range(start, stop):
-        a = state.labels[i]
+        a = np.int64(state.labels[i])
         b = a
         if moved[a]:
             b, first, second = two_nearest(cloud.points[i], work.columns, work.row)
@@ -199,12 +199,13 @@ def refill(cloud: Cloud, state: Clustering, work: Workspace) -> None:
     """Give every empty cluster the point that is farthest from its centre."""
     for j in range(state.sizes.shape[0]):
         if state.sizes[j] == 0:
-            farthest, far = 0.0, -1
+            farthest = 0.0
+            far: Any = np.int64(-1)  # a literal would be compiled once more
             for i in range(state.labels.shape[0]):
                 if state.upper[i] > farthest and state.sizes[state.labels[i]] > 1:
                     farthest, far = state.upper[i], i
             if far >= 0:
-                move_point(cloud, state, far, state.labels[far], j)
+                move_point(cloud, state, far, np.int64(state.labels[far]), j)
                 state.lower[far] = 0.0
                 state.upper[far] = distance(cloud.points[far], state.centers[j])
                 work.reach[j] = state.upper[far]
@@ -275,7 +276,7 @@ def reassign(cloud: Cloud, state: Clustering, work: Workspace, start: int, stop:
     """Bring the points of a range to their nearest centres, as far as their bounds do not show that they are there."""
     k = state.sizes.shape[0]
     for i in range(start, stop):
-        a = state.labels[i]
+        a = np.int64(state.labels[i])
         u = state.upper[i] + work.drift[a]
         # Only centres within twice the reach of the cluster can come nearer than `outside - u`.
         low = min(state.lower[i] - work.near[a], work.outside[a] - u)
@@ -391,7 +392,7 @@ def hartigan(cloud: Cloud, state: Clustering, work: Workspace, start: int, stop:
             work.columns[t, j] = state.centers[j, t]
     gain = 0.0
     for i in range(start, stop):
-        a, w = state.labels[i], cloud.weights[i]
+        a, w = np.int64(state.labels[i]), cloud.weights[i]
         if state.sizes[a] <= 1 or not masses[a] > w:
             continue
         out = masses[a] / (masses[a] - w)
@@ -401,7 +402,8 @@ def hartigan(cloud: Cloud, state: Clustering, work: Workspace, start: int, stop:
         work.progress[3] += k
         two_nearest(cloud.points[i], work.columns, work.row)
         here = work.row[a] * out
-        best, b, second = here * (1.0 - 1e-12), -1, np.inf
+        best, second = here * (1.0 - 1e-12), np.inf
+        b: Any = np.int64(-1)
         for j in range(k):
             if j != a:
                 second = min(second, work.row[j])
@@ -420,7 +422,7 @@ def hartigan(cloud: Cloud, state: Clustering, work: Workspace, start: int, stop:
             state.upper[i], state.lower[i] = np.inf, -1.0
     if stop == n and work.near[0] > 0.0:
         for i in range(n):
-            a = state.labels[i]
+            a = np.int64(state.labels[i])
             if state.upper[i] == np.inf:
                 state.upper[i], state.lower[i] = distance(cloud.points[i], state.centers[a]), 0.0
             else:
