@@ -35,7 +35,7 @@ class KMeans(CertifiedClusterer):
     ----------
     n_clusters : int, default=8
         Number of clusters.
-    candidates : {"auto", "data", "midpoints", "ladder"} or array-like, default="auto"
+    candidates : {"auto", "data", "midpoints", "ladder"} or array-like, default="data"
         Where centres may be: the rows, the means of pairs of rows, a set among which every cluster has a centre at most
         ``1 + epsilon`` times as costly as its mean, or an array of shape (n_candidates, n_features). ``"auto"``: the
         finest of these that is small enough.
@@ -114,7 +114,7 @@ class KMeans(CertifiedClusterer):
         self,
         n_clusters: int = 8,
         *,
-        candidates: Any = "auto",
+        candidates: Any = "data",
         epsilon: float = 0.5,
         max_candidates: int = 50_000,
         algorithm: str = "auto",

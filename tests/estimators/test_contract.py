@@ -86,7 +86,7 @@ OWN = {
         "epsilon": 0.5,
         "max_candidates": 50_000,
     },
-    KMeans: {"candidates": "auto", "epsilon": 0.5, "max_candidates": 50_000},
+    KMeans: {"candidates": "data", "epsilon": 0.5, "max_candidates": 50_000},
     FairKMedian: {"metric": "euclidean", "check_metric": None, "beta": 1.5, "mode": "tight"},
 }
 

@@ -150,7 +150,7 @@ def relocate(
         for t in range(d):
             work.columns[t, a] = state.centers[a, t]
     for i in range(start, stop):
-        a = np.int64(state.labels[i])
+        a = np.int64(state.labels[i])  # type: ignore[assignment]
         b = a
         if moved[a]:
             b, first, second = two_nearest(cloud.points[i], work.columns, work.row)
