@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import shortest_path
+from sklearn.datasets import load_iris
 
 FloatArray = NDArray[np.float64]
 
@@ -100,6 +101,21 @@ def synthetic(kind: str, n: int, seed: int) -> FloatArray:
         return rng.random((n, 2))
     centers = rng.random((20, 2)) * 10
     return np.asarray(centers[rng.integers(20, size=n)] + rng.normal(size=(n, 2)) * 0.5)
+
+
+def mssc_best_known(folder: Path) -> list[tuple[str, int, float, str]]:
+    """Return name, k, best known sum of squares and what is known about it, for the k-means sets."""
+    rows = _table(folder / "mssc" / "best_known.csv")
+    return [(r["dataset"], int(r["k"]), float(r["sse"]), r["status"]) for r in rows]
+
+
+def mssc_points(folder: Path, name: str) -> FloatArray:
+    """Return the rows of a k-means set; the .txt.gz files begin with a line of sizes."""
+    if name == "iris":
+        return np.asarray(load_iris().data, dtype=np.float64)
+    headed = folder / "mssc" / f"{name}.txt.gz"
+    path = headed if headed.exists() else folder / "mssc" / f"{name}.data.gz"
+    return np.loadtxt(path, skiprows=int(path is headed))
 
 
 def _table(path: Path) -> list[dict[str, str]]:

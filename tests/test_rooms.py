@@ -18,6 +18,7 @@ BELOW = {
     "problems": {"space"},
     "evolution": {"problems", "space"},
     "bounds": {"problems", "space"},
+    "baselines": {"space"},
     "theory": {"problems", "evolution", "space"},
     "certificates": set(),
     "solver": {"evolution", "bounds", "problems", "space"},

@@ -15,9 +15,9 @@ _TRIANGLE_SLACK = 1.0 + 2.0**-46
 def swap_ratio(k: int, tau: float, power: int, excess: float = 0.0) -> float:
     r"""Return the factor within which a solution lies when no single swap gains more than `tau` times its cost.
 
-    In a metric :math:`5/(1 - k\tau)` (Arya et al. 2004); for squared metrics the square of the larger root of
-    :math:`(1 - k\tau) a^2 - 4 a - (5 + \varepsilon_C) = 0` (Kanungo et al. 2004; PROOFS.md part 3). For k = 1 all
-    solutions are one swap away, and the factor is :math:`(1 + \varepsilon_C)/(1 - \tau)`.
+    In a metric :math:`(5 + \varepsilon_C)/(1 - k\tau)` (Arya et al. 2004); for squared metrics the square of the larger
+    root of :math:`(1 - k\tau) a^2 - 4 a - (5 + \varepsilon_C) = 0` (Kanungo et al. 2004; PROOFS.md part 3). For k = 1
+    all solutions are one swap away, and the factor is :math:`(1 + \varepsilon_C)/(1 - \tau)`.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def swap_ratio(k: int, tau: float, power: int, excess: float = 0.0) -> float:
     if k == 1:
         return (1.0 + excess) / left
     if power == 1:
-        return 5.0 / left
+        return (5.0 + excess) / left
     return float(((4.0 + np.sqrt(16.0 + 4.0 * left * (5.0 + excess))) / (2.0 * left)) ** 2)
 
 
@@ -60,7 +60,9 @@ def swap_bound(problem: SumProblem, centers: NDArray[np.intp], change: float | N
     change : float or None
         Least change of its cost by a swap (negative: an improvement was left), None if the check was not finished.
     """
-    continuous = isinstance(problem, KMeansProblem) and problem.space.own
+    excess = problem.space.excess
+    if isinstance(problem, KMeansProblem) and problem.space.own:
+        excess = 1.0
     theorem = f"{'k-means' if isinstance(problem, KMeansProblem) else 'k-median'} theorem, p = 1"
     if change is None:
         return Bound(0.0, None, theorem, "the check of all swaps was not finished")
@@ -70,8 +72,8 @@ def swap_bound(problem: SumProblem, centers: NDArray[np.intp], change: float | N
     if power is None and problem.k > 1 and cost > 0:
         return Bound(0.0, None, theorem, "the triangle inequality was not verified for this distance")
     tau = max(0.0, -change) / cost + relative if cost > 0 else 0.0
-    ratio = swap_ratio(problem.k, tau, power or 1, 1.0 if continuous else 0.0) * _TRIANGLE_SLACK
-    if problem.k == problem.space.m and not continuous:
+    ratio = swap_ratio(problem.k, tau, power or 1, excess or 0.0) * _TRIANGLE_SLACK
+    if problem.k == problem.space.m and excess is None:
         ratio = 1.0  # there is only one solution
     if not np.isfinite(ratio):
         return Bound(0.0, None, theorem, f"a swap still gains {tau:.3g} of the cost")

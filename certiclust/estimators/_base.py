@@ -99,6 +99,14 @@ class CertifiedClusterer(
         """Return the candidate centres, None for the rows themselves."""
         return None
 
+    def _hold_matrix(self) -> bool:
+        """Return whether a distance matrix is worth its time and memory."""
+        return True
+
+    def _given(self, X: FloatArray) -> FloatArray | None:
+        """Return the candidates that the user gave and a verifier has to be given, None if there are none."""
+        return self._candidates(X)
+
     def _partition(self, problem: Problem, result: Result) -> tuple[IntArray, NDArray[np.int32]]:
         """Return centres and labels of the clients; label j belongs to centre j, centres ascending."""
         return result.centers, problem.space.assign(result.centers)[0]
@@ -166,7 +174,7 @@ class CertifiedClusterer(
 
     @property
     def _n_features_out(self) -> int:
-        return len(self.center_indices_)
+        return len(self.cluster_centers_ if hasattr(self, "cluster_centers_") else self.center_indices_)
 
     def __sklearn_tags__(self) -> Tags:
         """Say that a precomputed matrix is pairwise, and never negative."""
@@ -231,6 +239,7 @@ class CertifiedClusterer(
             check_metric=check_metric,
             n_jobs=self.n_jobs,
             out_of_time=out_of_time,
+            hold_matrix=self._hold_matrix(),
         )
         if self._square and space.matrix is not None and symmetrised(space.matrix) is None:
             raise ValueError(f"metric {metric.name!r} must be symmetric with d(x, x) = 0 for {type(self).__name__}.")
@@ -270,11 +279,15 @@ class CertifiedClusterer(
     ) -> None:
         centers, labels = self._partition(problem, result)
         self._fitted_metric = problem.space.metric
-        self.center_indices_ = centers if sites is None else sites[centers]
-        self.medoid_indices_ = self.center_indices_
-        self.__dict__.pop("cluster_centers_", None)
-        if problem.space.metric.name != "precomputed":
-            self.cluster_centers_ = problem.space.candidates[centers].copy()
+        rows = centers if sites is None else sites[centers]
+        for name in ("center_indices_", "medoid_indices_", "cluster_centers_"):
+            self.__dict__.pop(name, None)
+        if result.positions is not None:
+            self.cluster_centers_ = result.positions
+        else:
+            self.center_indices_ = self.medoid_indices_ = rows
+            if problem.space.metric.name != "precomputed":
+                self.cluster_centers_ = problem.space.candidates[centers].copy()
         self.labels_ = self._all_labels(X, weights, labels)
         self.cost_ = self.inertia_ = result.cost
         self.n_iter_ = result.n_iter
@@ -284,12 +297,13 @@ class CertifiedClusterer(
             self.certificate_ = certify(
                 problem,
                 result,
-                centers=self.center_indices_,
+                centers=rows,
                 labels=labels,
                 rows=sites,
                 n_samples=len(X),
-                fingerprint=data_fingerprint(X, weights, None if sites is not None else self._candidates(X)),
+                fingerprint=data_fingerprint(X, weights, None if sites is not None else self._given(X)),
                 epsilon=self.ls_epsilon,
+                named=getattr(self, "candidate_set_", None),
             )
 
     def _all_labels(self, X: FloatArray, weights: FloatArray, labels: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -312,12 +326,15 @@ class CertifiedClusterer(
                 ConvergenceWarning,
                 stacklevel=4,
             )
-        distinct = len(np.unique(problem.space.distances(result.centers), axis=0)) if result.cost == 0 else problem.k
+        distinct = problem.k
+        if result.cost == 0:
+            places = problem.space.distances(result.centers) if result.positions is None else result.positions
+            distinct = len(np.unique(places, axis=0))
+        empty = problem.k - len(np.unique(self.labels_))
         if problem.space.own and distinct < problem.k:
             message = f"the number of distinct points ({distinct}) is below n_clusters={problem.k}."
             warnings.warn(message, ConvergenceWarning, stacklevel=4)
-        empty = problem.k - len(np.unique(self.labels_))
-        if empty:
+        elif empty:
             warnings.warn(f"{empty} of the {problem.k} centres have no point.", ConvergenceWarning, stacklevel=4)
 
     # Distances to the fitted centres.
@@ -339,7 +356,7 @@ class CertifiedClusterer(
         """Return label and distance of each row, in blocks that keep memory small."""
         labels = np.empty(len(X), dtype=np.int32)
         nearest = np.empty(len(X))
-        for part in gen_batches(len(X), max(1, 4_000_000 // len(self.center_indices_))):
+        for part in gen_batches(len(X), max(1, 4_000_000 // self._n_features_out)):
             d = self._distances(X[part])
             labels[part] = d.argmin(axis=1)
             nearest[part] = d.min(axis=1)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from certiclust.certificates import Certificate, Guarantee
 from certiclust.problems import FairKMedianProblem, KMeansProblem, KTMMProblem, MaxProblem, Problem
 from certiclust.solver import Result
+from certiclust.space.candidates import CandidateSet
 from certiclust.theory import iteration_bound
 
 IntArray = NDArray[np.intp]
@@ -25,6 +26,7 @@ def certify(
     n_samples: int,
     fingerprint: str,
     epsilon: float,
+    named: CandidateSet | None = None,
 ) -> Certificate:
     """Return the certificate of a result.
 
@@ -33,7 +35,8 @@ def certify(
     problem, result : Problem and Result
         What was solved, and what was found and proved.
     centers : ndarray
-        The centres as the user counts them: rows of X, or of the candidates.
+        The centres as the user counts them: rows of X, or of the candidates. Where the centres are positions these are
+        candidates that cost no less, with all their swaps looked at, or none.
     labels : ndarray
         Labels of the clients (rows of positive weight).
     rows : ndarray or None
@@ -44,13 +47,21 @@ def certify(
         SHA-256 of the data.
     epsilon : float
         Tolerance of the local search in the theorem.
+    named : CandidateSet or None
+        The set that the candidates are, where they are neither the rows nor the user's.
     """
     bound = result.bound
     assert bound is not None
-    witness: dict[str, Any] = {"centers": centers}
+    witness: dict[str, Any] = {"centers": centers} if len(centers) else {}
+    if result.positions is not None:
+        witness["cluster_centers"] = result.positions
     for name, evidence in bound.witness.items():
         # A tree numbers candidates as the verifier does; lists of rows are given as the user counts them.
         witness[name] = evidence if rows is None or isinstance(evidence, dict) else rows[evidence]
+    if named is not None and named.name not in ("data", "array") and len(centers):
+        # The verifier builds the set again; what was chosen from it is given by coordinates as well.
+        witness["candidates"] = {"name": named.name, "epsilon": named.epsilon}
+        witness.setdefault("cluster_centers", named.points[centers])
     if isinstance(problem, KTMMProblem):
         witness["labels"] = labels
     guarantee, note = _guarantee(problem, result)
@@ -90,7 +101,9 @@ def _guarantee(problem: Problem, result: Result) -> tuple[Guarantee | None, str]
     if bound.ratio is None:
         return None, bound.because
     note = ""
-    if isinstance(problem, KMeansProblem) and not problem.space.own:
+    if problem.space.excess is not None:
+        note = f"against centres anywhere: a factor {1 + problem.space.excess:.4g} for the candidates is included"
+    elif isinstance(problem, KMeansProblem) and not problem.space.own:
         note = "against the best centres among the given candidates"
     return Guarantee(bound.ratio, bound.theorem, bound.because), note
 

@@ -1,15 +1,25 @@
-"""Discrete k-median as a scikit-learn estimator."""
+"""k-median as a scikit-learn estimator: centres among candidates, or anywhere."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+from math import inf
+from numbers import Integral, Real
+from time import perf_counter
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils._param_validation import Interval, StrOptions
 
-from certiclust.estimators._base import CertifiedClusterer, FloatArray, validated_candidates
-from certiclust.problems import KMedianProblem
+from certiclust.certificates import Certificate
+from certiclust.estimators._base import CertifiedClusterer, FloatArray, IntArray, validated_candidates
+from certiclust.problems import KMedianProblem, Problem
+from certiclust.solver import Result
+from certiclust.solver.kmedian_anywhere import Anywhere, anywhere
 from certiclust.space import Space
+from certiclust.space.candidates import universal
 from certiclust.space.metrics import MetricLike
 
 
@@ -31,6 +41,14 @@ class KMedian(CertifiedClusterer):
         holds the distances of clients (rows) to sites (columns), square or not.
     candidates : array-like of shape (n_candidates, n_features) or None, default=None
         Where centres may be; None for the data points. Must be None for ``metric="precomputed"``.
+    centers : {"candidates", "continuous"}, default="candidates"
+        ``"continuous"`` puts centres anywhere (``metric="euclidean"`` only): a set of candidates is built among which
+        every place has one at most ``1 + epsilon`` times as far from every row, the best of them are found and then
+        moved to the geometric medians of their clusters.
+    epsilon : float, default=0.5
+        How much worse than the best place the best candidate may be, for ``centers="continuous"``.
+    max_candidates : int, default=50000
+        Largest number of such candidates; if more are needed the fit is refused, with their number.
     algorithm : {"auto", "gsemo"}, default="auto"
         ``"gsemo"`` is Algorithm 1 of the paper and nothing else; ``"auto"`` is the loop of evolution, bound and
         reduction.
@@ -62,7 +80,7 @@ class KMedian(CertifiedClusterer):
     labels_ : ndarray of shape (n_samples,)
         Nearest centre, ties to the lower label; a row that is a centre has its own.
     center_indices_, medoid_indices_ : ndarray of shape (n_clusters,)
-        Rows of the candidates (of X by default) that are centres, ascending.
+        Rows of the candidates (of X by default) that are centres, ascending; absent for ``centers="continuous"``.
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         The centres; absent for ``metric="precomputed"``.
     cost_, inertia_ : float
@@ -92,6 +110,9 @@ class KMedian(CertifiedClusterer):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **CertifiedClusterer._parameter_constraints,
         "candidates": ["array-like", None],
+        "centers": [StrOptions({"candidates", "continuous"})],
+        "epsilon": [Interval(Real, 0, 1e6, closed="neither")],
+        "max_candidates": [Interval(Integral, 1, None, closed="left")],
     }
     _square = False
 
@@ -101,6 +122,9 @@ class KMedian(CertifiedClusterer):
         *,
         metric: MetricLike = "euclidean",
         candidates: Any = None,
+        centers: str = "candidates",
+        epsilon: float = 0.5,
+        max_candidates: int = 50_000,
         algorithm: str = "auto",
         max_iter: int | str | None = None,
         time_limit: float | None = None,
@@ -115,6 +139,9 @@ class KMedian(CertifiedClusterer):
         self.n_clusters = n_clusters
         self.metric = metric
         self.candidates = candidates
+        self.centers = centers
+        self.epsilon = epsilon
+        self.max_candidates = max_candidates
         self.algorithm = algorithm
         self.max_iter = max_iter
         self.time_limit = time_limit
@@ -133,4 +160,62 @@ class KMedian(CertifiedClusterer):
         return float(weights @ distances)
 
     def _candidates(self, X: FloatArray) -> FloatArray | None:
+        if self.centers == "continuous":
+            return self.candidate_set_.points
         return validated_candidates(self.candidates, X, self.metric)
+
+    def _given(self, X: FloatArray) -> FloatArray | None:
+        return None if self.centers == "continuous" else self._candidates(X)
+
+    def _space(
+        self, X: FloatArray, weights: FloatArray, clients: IntArray, out_of_time: Callable[[], bool]
+    ) -> tuple[Space, IntArray | None]:
+        self.__dict__.pop("candidate_set_", None)
+        if self.centers != "continuous":
+            return super()._space(X, weights, clients, out_of_time)
+        if self.metric != "euclidean" or self.candidates is not None:
+            raise ValueError("centers='continuous' needs metric='euclidean' and candidates=None.")
+        self._check_size(len(clients), True)
+        self.candidate_set_ = universal(X[clients], float(self.epsilon), int(self.max_candidates))
+        if len(self.candidate_set_.points) < self.n_clusters:  # one row, many times: it costs nothing
+            self.candidate_set_ = self.candidate_set_._replace(points=X[clients])
+        space, sites = super()._space(X, weights, clients, out_of_time)
+        return replace(space, excess=self.candidate_set_.epsilon), sites
+
+    def _set_attributes(
+        self, X: FloatArray, weights: FloatArray, problem: Problem, result: Result, sites: IntArray | None
+    ) -> None:
+        super()._set_attributes(X, weights, problem, result, sites)
+        if self.centers != "continuous":
+            return
+        deadline = self.__dict__.pop("_deadline")
+        found = anywhere(
+            problem.space,
+            self.cluster_centers_,
+            self.gap_tol,
+            lambda: perf_counter() >= deadline,
+            certify=self.certify,
+        )
+        del self.center_indices_, self.medoid_indices_
+        self.cluster_centers_, self.cost_ = found.positions, found.cost
+        self.inertia_ = found.cost
+        self.labels_ = self._nearest(X)[0]
+        if self.certificate_ is not None:
+            self.certificate_ = self._moved(self.certificate_, found)
+
+    def _moved(self, certificate: Certificate, found: Anywhere) -> Certificate:
+        """Return the certificate of the polished centres, with the evidence of the better bound."""
+        witness = {**certificate.witness, "cluster_centers": found.positions.tolist()}
+        lower = certificate.lower_bound
+        if found.cost == 0:
+            witness = {"cluster_centers": witness["cluster_centers"]}
+        elif found.bound.value > lower:
+            lower = found.bound.value
+            witness.pop("tree", None)
+            witness.update(found.bound.witness)
+        return replace(certificate, cost=found.cost, lower_bound=min(lower, found.cost), witness=witness)
+
+    def _posed(self, X: Any, sample_weight: Any, start: float) -> tuple[FloatArray, FloatArray, Space, IntArray | None]:
+        if self.centers == "continuous":
+            self._deadline = inf if self.time_limit is None else start + self.time_limit
+        return super()._posed(X, sample_weight, start)

@@ -84,6 +84,8 @@ def _finish(problem: KMedianProblem, proof: Proof, unit: float) -> KMedianRun:
     relative, _ = rounding_margin(problem.space, problem.space.n)
     # An integral bound is exact; a real one must not exceed what another order of summation makes of the cost.
     value = unit * (proof.lower if proof.granularity > 0 else max(0.0, proof.lower * (1 - relative)))
+    if problem.space.excess is not None:  # the best candidates cost at most 1 + excess times the best places
+        value = value / (1.0 + problem.space.excess) * (1.0 - relative)
     witness = {"tree": pack(proof.nodes, proof.granularity, unit)}
     bound = Bound(value, None, "", "Lagrangian bound", witness)
     return KMedianRun(np.asarray(proof.centers, dtype=np.intp), bound, proof.iterations, len(proof.nodes))

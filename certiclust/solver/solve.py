@@ -18,6 +18,7 @@ from certiclust.evolution.polish import least_swap_change, swap_polish
 from certiclust.problems import (
     FairKMedianProblem,
     KCenterProblem,
+    KMeansProblem,
     KMedianProblem,
     KTMMProblem,
     MaxProblem,
@@ -26,8 +27,11 @@ from certiclust.problems import (
 )
 
 IntArray = NDArray[np.intp]
+FloatArray = NDArray[np.float64]
 #: Seconds that the last checks may take beyond a time limit, and a tenth of the limit more.
 GRACE = 0.03
+#: Share of a time limit after which the search of k-means leaves the rest to the bound.
+SEARCH_SHARE = 0.5
 
 Callbacks = tuple[Callable[[Progress], None], ...]
 
@@ -52,9 +56,10 @@ class Result:
     Attributes
     ----------
     centers : ndarray of k candidate indices, ascending
-        The solution.
+        The solution; where it is `positions`, candidates that cost no less and that no single swap improves, or none if
+        that was not checked.
     labels : ndarray or None
-        The partition, where it is not the one by nearest centre.
+        The partition, where it is not the one by nearest candidate in `centers`.
     cost : float
         Its cost.
     bound : Bound or None
@@ -69,6 +74,8 @@ class Result:
         Whether the search itself met a size-k solution; otherwise its largest one was filled up by index.
     interrupted, timed_out : bool
         What ended it early, if anything did.
+    positions : ndarray of shape (k, l) or None
+        The centres, where they are not candidates.
     """
 
     centers: IntArray
@@ -81,6 +88,7 @@ class Result:
     complete: bool
     interrupted: bool
     timed_out: bool
+    positions: FloatArray | None = None
 
 
 @dataclass(frozen=True)
@@ -94,7 +102,9 @@ class _Found:
     method: str
     complete: bool = True
     labels: NDArray[np.int32] | None = None
+    positions: FloatArray | None = None
     cost: float | None = None
+    cut: bool = False  # whether the search ended by the clock, before its own end
 
 
 def solve(
@@ -115,7 +125,7 @@ def solve(
         One of the five.
     algorithm : {"gsemo", "auto"}
         ``"gsemo"`` is Algorithm 1 and nothing else; ``"auto"`` is the loop of evolution, bound and reduction for
-        k-median, k-center and k-tMM, and for the other problems GSEMO followed by a swap polish.
+        k-median, k-means, k-center and k-tMM, and for fair k-median GSEMO followed by a swap polish.
     budget : Budget
         When to end.
     random_state : int
@@ -144,9 +154,18 @@ def solve(
             found = _colouring_loop(problem, budget, random_state, should_stop, callbacks, labels)
         elif algorithm == "auto" and isinstance(problem, KCenterProblem):
             found = _cover_loop(problem, budget, random_state, should_stop, callbacks)
+        elif algorithm == "auto" and isinstance(problem, KMeansProblem):
+            # Without a certificate only the last descent comes after the search.
+            search_stop = stops_after(None if limit is None else limit * (SEARCH_SHARE if certify else 0.96))
+            stops = search_stop, should_stop, checks_stop
+
+            def used() -> float:
+                return 0.0 if limit is None else (perf_counter() - start) / max(limit, 1e-9)
+
+            found = _descent_loop(problem, budget, certify, random_state, stops, used, callbacks)
         else:
             found = _gsemo(problem, algorithm, budget, random_state, should_stop, callbacks)
-        timed_out = limit is not None and should_stop() and not interrupted()
+        timed_out = limit is not None and (should_stop() or found.cut) and not interrupted()
         cost = problem.cost(found.centers) if found.cost is None else found.cost
         bound = _checked(problem, found, checks_stop) if certify else None
         return Result(
@@ -160,6 +179,7 @@ def solve(
             complete=found.complete,
             interrupted=interrupted(),
             timed_out=timed_out,
+            positions=found.positions,
         )
 
 
@@ -237,6 +257,28 @@ def _cover_loop(
     return _Found(run.centers, run.bound, run.iterations, history, run.method, cost=run.radius)
 
 
+def _descent_loop(
+    problem: KMeansProblem,
+    budget: Budget,
+    certify: bool,
+    random_state: int,
+    stops: tuple[Callable[[], bool], Callable[[], bool], Callable[[], bool]],
+    used: Callable[[], float],
+    callbacks: Callbacks,
+) -> _Found:
+    """Search for centres anywhere and bound the optimum of k-means; `stops` end the search, the bound, the checks."""
+    from certiclust.solver.kmeans import Limits
+    from certiclust.solver.kmeans_run import run_kmeans
+
+    history, record = _recorder(callbacks)
+    limits = Limits(budget.gap_tol, budget.max_iter or inf, certify, *stops, used)
+    run = run_kmeans(problem, limits, random_state, record)
+    method = f"evolution of centres anywhere and bound, {run.iterations:,} offspring"
+    return _Found(
+        run.rows, run.bound, run.iterations, history, method, True, run.labels, run.positions, run.cost, run.cut
+    )
+
+
 def _recorder(callbacks: Callbacks) -> tuple[list[HistoryRow], Callable[[int, float, float, int], None]]:
     """Return a history and the function that adds a row to it and tells the callbacks."""
     history: list[HistoryRow] = []
@@ -263,7 +305,7 @@ def _size_k(problem: Problem, run: Run) -> tuple[IntArray, bool]:
 
 def _checked(problem: Problem, found: _Found, should_stop: Callable[[], bool]) -> Bound:
     """Return what is proved in the end: for the sum problems all swaps are looked at, over all candidates."""
-    if isinstance(problem, MaxProblem):
+    if isinstance(problem, MaxProblem) or found.positions is not None:
         assert found.bound is not None
         return found.bound
     if isinstance(problem, FairKMedianProblem):

@@ -14,3 +14,5 @@ KERNEL: dict[str, Any] = {"cache": True, "error_model": "numpy", "no_cfunc_wrapp
 INNER: dict[str, Any] = {**KERNEL, "no_cpython_wrapper": True}
 #: Kernels with one caller and many arguments: cheaper to compile as a part of it.
 PART: dict[str, Any] = {"inline": "always"}
+#: Sums may be taken in any order, so that loops vectorise; infinities keep their meaning.
+FAST: dict[str, Any] = {"fastmath": {"contract", "reassoc", "arcp", "nsz"}}

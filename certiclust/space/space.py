@@ -49,6 +49,9 @@ class Space:
     power : int or None
         1 if the distance is a metric, 2 if it is the square of one, None if neither is known: no ratio can then be
         claimed.
+    excess : float or None
+        Every cluster has a candidate that costs at most 1 + excess times its best centre anywhere; None if that is not
+        known.
     """
 
     metric: Metric
@@ -58,6 +61,7 @@ class Space:
     matrix: FloatArray | None
     own: bool
     power: int | None
+    excess: float | None = None
 
     @property
     def n(self) -> int:
@@ -132,8 +136,9 @@ def build_space(
     check_metric: bool | None = None,
     n_jobs: int | None = None,
     out_of_time: Callable[[], bool] = lambda: False,
+    hold_matrix: bool = True,
 ) -> Space:
-    """Return the space of rows `points`, with the matrix held only if it fits the memory budget.
+    """Return the space of rows `points`, with the matrix held only if it is wanted and fits the memory budget.
 
     Parameters
     ----------
@@ -151,6 +156,8 @@ def build_space(
     out_of_time : callable, default never
         Polled while the matrix is computed: it is given up then if the kernels can do without it, and so is a check of
         the triangle inequality that was not asked for.
+    hold_matrix : bool, default=True
+        Whether a matrix that fits shall be held; a compiled distance can do without.
 
     Raises
     ------
@@ -161,7 +168,7 @@ def build_space(
     rows = points if candidates is None else candidates
     n, m = len(points), len(rows)
     matrix = None
-    if n * m <= matrix_budget():
+    if n * m <= matrix_budget() and (hold_matrix or not metric.compiled):
         matrix = _fill(rows, points, metric, n_jobs, out_of_time if metric.compiled else lambda: False)
     elif not metric.compiled:
         need = -(-n * m * 8 // 2**20)

@@ -85,7 +85,9 @@ def guarantee(problem: Problem, *, p: int = 1, epsilon: float = 0.5) -> float:
     if isinstance(problem, FairKMedianProblem):
         return 84.0
     if isinstance(problem, KMeansProblem):
-        return float((3 + 2 / p) ** 2 / (1 - epsilon) ** 2 * (2.0 if problem.space.own else 1.0))
+        return float(
+            (3 + 2 / p) ** 2 / (1 - epsilon) ** 2 * (2.0 if problem.space.own else 1.0 + (problem.space.excess or 0.0))
+        )
     return float((3 + 2 / p) / (1 - epsilon))
 
 

@@ -593,6 +593,14 @@ def test_tampered_indices(key, weighted):
 @pytest.mark.parametrize("estimator", [KCenter, KMedian, KMeans, FairKMedian])
 def test_other_centers(estimator):
     certificate = certified(estimator)
+    if estimator is KMeans:  # centres anywhere
+        places = np.array(certificate.witness["cluster_centers"])
+        for moved in (places + 1e-3, places[::-1] * 1.01, np.zeros_like(places)):
+            refused(with_witness(certificate, "cluster_centers", moved.tolist()), "cost")
+        for wrong in ([], places[:-1].tolist(), places[:, :-1].tolist(), "x", None, (places * np.inf).tolist()):
+            with pytest.raises(CertificateError):
+                with_witness(certificate, "cluster_centers", wrong).verify(X)
+        return
     for row in set(range(len(X))) - set(certificate.witness["centers"]):
         changed = with_witness(certificate, "centers", sorted([row, *certificate.witness["centers"][1:]]))
         with pytest.raises(CertificateError, match=r"^cost"):
@@ -620,11 +628,12 @@ def test_moved_apart_points(estimator):
 @pytest.mark.parametrize("estimator", SUMS)
 def test_moved_swap_optimal(estimator):
     certificate = certified(estimator)
-    listed = certificate.witness["swap_optimal"]
+    key = "centers" if estimator is KMeans else "swap_optimal"
+    listed = certificate.witness[key]
     others = [j for j in range(len(X)) if j not in listed]
     claim = "guarantee" if "tree" in certificate.witness else "lower_bound"  # a tree proves the bound by itself
-    refused(with_witness(certificate, "swap_optimal", sorted(others[:4])), claim)
-    without = {key: value for key, value in certificate.witness.items() if key != "swap_optimal"}
+    refused(with_witness(certificate, key, sorted(others[:4])), claim)
+    without = {name: value for name, value in certificate.witness.items() if name != key}
     refused(replace(certificate, witness=without), claim)
     if estimator is not FairKMedian:
         refused(replace(certificate, witness=without, lower_bound=0.0), "guarantee")

@@ -78,8 +78,15 @@ COMMON = {
 OWN = {
     KTMM: {"metric": "euclidean", "check_metric": None},
     KCenter: {"metric": "euclidean", "check_metric": None},
-    KMedian: {"metric": "euclidean", "check_metric": None, "candidates": None},
-    KMeans: {"candidates": "data"},
+    KMedian: {
+        "metric": "euclidean",
+        "check_metric": None,
+        "candidates": None,
+        "centers": "candidates",
+        "epsilon": 0.5,
+        "max_candidates": 50_000,
+    },
+    KMeans: {"candidates": "data", "epsilon": 0.5, "max_candidates": 50_000},
     FairKMedian: {"metric": "euclidean", "check_metric": None, "beta": 1.5, "mode": "tight"},
 }
 
@@ -116,11 +123,17 @@ def test_types_and_shapes(estimator, X, algorithm):
     assert est.labels_.dtype == np.int32
     assert est.labels_.shape == (len(X),)
     assert set(est.labels_) == set(range(5))  # every label is used when F = D
-    assert est.center_indices_.shape == (5,)
-    assert np.all(np.diff(est.center_indices_) > 0)
-    assert est.medoid_indices_ is est.center_indices_
-    assert_array_equal(est.cluster_centers_, X[est.center_indices_])
-    assert_array_equal(est.labels_[est.center_indices_], np.arange(5))  # a centre has its own label
+    if estimator is KMeans and algorithm == "auto":  # centres anywhere
+        assert not hasattr(est, "center_indices_")
+        assert not hasattr(est, "medoid_indices_")
+        means = [X[est.labels_ == label].mean(axis=0) for label in range(5)]
+        assert_allclose(est.cluster_centers_, means, rtol=1e-12, atol=1e-12)
+    else:
+        assert est.center_indices_.shape == (5,)
+        assert np.all(np.diff(est.center_indices_) > 0)
+        assert est.medoid_indices_ is est.center_indices_
+        assert_array_equal(est.cluster_centers_, X[est.center_indices_])
+        assert_array_equal(est.labels_[est.center_indices_], np.arange(5))  # a centre has its own label
     assert type(est.cost_) is float
     assert est.inertia_ == est.cost_
     assert type(est.n_iter_) is int
@@ -138,10 +151,11 @@ def test_labels_are_nearest_ties_to_the_lower_label(estimator, seed):
     X = np.random.default_rng(seed).integers(0, 4, size=(40, 2)).astype(float)
     est = estimator(6, random_state=seed).fit(X)
     D = to_centers(est, X)
-    assert (np.sort(D, axis=1)[:, 0] == np.sort(D, axis=1)[:, 1]).any()  # there are ties
     expected = D.argmin(axis=1)
     assert_array_equal(est.predict(X), expected)
-    expected[est.center_indices_] = np.arange(6)
+    if estimator is not KMeans:  # its centres are anywhere, and ties are rare
+        assert (np.sort(D, axis=1)[:, 0] == np.sort(D, axis=1)[:, 1]).any()
+        expected[est.center_indices_] = np.arange(6)
     assert_array_equal(est.labels_, expected)
 
 
@@ -192,6 +206,8 @@ def test_one_cluster(estimator):
     est = estimator(1, random_state=0).fit(CLOUD)
     D = distances(CLOUD, CLOUD, "sqeuclidean" if squared(estimator) else "euclidean")
     best = {KTMM: D.max(), KCenter: D.max(axis=0).min()}.get(estimator, D.sum(axis=0).min())
+    if estimator is KMeans:  # the mean is the best centre
+        best = ((CLOUD - CLOUD.mean(axis=0)) ** 2).sum()
     assert est.cost_ == pytest.approx(best, rel=1e-12)
     assert_array_equal(est.labels_, 0)
     est.certificate_.verify(CLOUD)
@@ -204,8 +220,11 @@ def test_one_cluster(estimator):
 def test_as_many_clusters_as_points(estimator, algorithm):
     est = estimator(9, algorithm=algorithm, random_state=0).fit(CLOUD[:9])
     assert est.cost_ == 0
-    assert_array_equal(est.center_indices_, np.arange(9))
-    assert_array_equal(est.labels_, np.arange(9))
+    if estimator is KMeans and algorithm == "auto":
+        assert_array_equal(est.cluster_centers_[est.labels_], CLOUD[:9])
+    else:
+        assert_array_equal(est.center_indices_, np.arange(9))
+        assert_array_equal(est.labels_, np.arange(9))
     assert est.certificate_.optimal
     assert est.certificate_.gap == 0
     est.certificate_.verify(CLOUD[:9])
@@ -440,10 +459,15 @@ def test_more_sites_than_clients():
     est.certificate_.verify(D)
 
 
+def among(estimator):
+    """Return what keeps the centres among the candidates."""
+    return {"algorithm": "gsemo"} if estimator is KMeans else {}
+
+
 @pytest.mark.parametrize("estimator", [KMedian, KMeans])
 def test_candidates(estimator):
     candidates = np.random.default_rng(6).normal(size=(15, 3))
-    est = estimator(4, candidates=candidates, random_state=0).fit(CLOUD)
+    est = estimator(4, candidates=candidates, random_state=0, **among(estimator)).fit(CLOUD)
     assert est.center_indices_.max() < 15
     assert_array_equal(est.cluster_centers_, candidates[est.center_indices_])
     D = to_centers(est, CLOUD)
@@ -457,15 +481,15 @@ def test_candidates(estimator):
 def test_empty_centre_is_warned_about(estimator):
     candidates = np.array([[0.0, 0.0, 0.0], [0.5, 0.0, 0.0], [1e6, 0.0, 0.0]])
     with pytest.warns(ConvergenceWarning, match="1 of the 3 centres have no point"):
-        est = estimator(3, candidates=candidates, random_state=0).fit(CLOUD)
+        est = estimator(3, candidates=candidates, random_state=0, **among(estimator)).fit(CLOUD)
     assert set(est.labels_) == {0, 1}
     est.certificate_.verify(CLOUD, candidates=candidates)
 
 
 @pytest.mark.parametrize("estimator", [KMedian, KMeans])
 def test_candidates_equal_to_the_rows_change_nothing_but_the_claim(estimator):
-    default = estimator(4, random_state=0).fit(CLOUD)
-    given = estimator(4, candidates=CLOUD, random_state=0).fit(CLOUD)
+    default = estimator(4, random_state=0, **among(estimator)).fit(CLOUD)
+    given = estimator(4, candidates=CLOUD, random_state=0, **among(estimator)).fit(CLOUD)
     assert_array_equal(given.center_indices_, default.center_indices_)
     assert given.cost_ == default.cost_
     given.certificate_.verify(CLOUD, candidates=CLOUD)
@@ -515,23 +539,23 @@ def test_weight_zero_is_no_client_no_centre_and_still_labelled(estimator, precom
     whole, part = (D, D[np.ix_(kept, kept)]) if precomputed else (X, X[kept])
     est = estimator(5, random_state=0, **parameters).fit(whole, sample_weight=weights)
     alone = estimator(5, random_state=0, **parameters).fit(part, sample_weight=weights[kept])
-    assert_array_equal(est.center_indices_, kept[alone.center_indices_])
+    if estimator is KMeans:
+        assert_array_equal(est.cluster_centers_, alone.cluster_centers_)
+    else:
+        assert_array_equal(est.center_indices_, kept[alone.center_indices_])
     assert_array_equal(est.labels_[kept], alone.labels_)
     assert est.cost_ == alone.cost_
     assert est.n_iter_ == alone.n_iter_
-    nearest = D[np.ix_(far, est.center_indices_)].argmin(axis=1)
-    assert_array_equal(est.labels_[far], nearest)
+    to_center = to_centers(est, X) if estimator is KMeans else D[:, est.center_indices_]
+    assert_array_equal(est.labels_[far], to_center[far].argmin(axis=1))
     assert est.certificate_.n_samples == len(X)
     est.certificate_.verify(whole, weights)
     if not (precomputed and estimator is KTMM):
         score = est.score(whole, sample_weight=weights)
-        assert score == pytest.approx(-recomputed_score(est, D, weights), rel=1e-12)
+        assert score == pytest.approx(-recomputed_score(est, D, to_center, weights), rel=1e-12)
 
 
-def recomputed_score(est, D, weights):
-    to_center = D[:, est.center_indices_]
-    if isinstance(est, KMeans):
-        to_center = to_center**2
+def recomputed_score(est, D, to_center, weights):
     labels, nearest = to_center.argmin(axis=1), to_center.min(axis=1)
     if isinstance(est, KTMM):
         return diameter(D[np.ix_(weights > 0, weights > 0)], labels[weights > 0])
@@ -553,7 +577,7 @@ def test_scaling_all_weights_scales_the_cost(estimator, scale):
     weights = np.random.default_rng(3).integers(1, 4, len(CLOUD)).astype(float)
     est = estimator(4, random_state=0).fit(CLOUD, sample_weight=weights)
     scaled = estimator(4, random_state=0).fit(CLOUD, sample_weight=weights * scale)
-    assert_array_equal(scaled.center_indices_, est.center_indices_)
+    assert_array_equal(scaled.cluster_centers_, est.cluster_centers_)
     assert scaled.cost_ == est.cost_ * scale
 
 
@@ -672,6 +696,9 @@ def test_duplicated_points_have_radius_zero():
 def test_max_iter_is_kept_exactly(estimator, max_iter):
     for algorithm in ("auto", "gsemo"):
         est = estimator(6, algorithm=algorithm, max_iter=max_iter, random_state=0).fit(CLOUD)
+        if estimator is KMeans and algorithm == "auto":  # ends earlier when it finds nothing better for long
+            assert est.n_iter_ == max_iter or (400 + 200 * 6 <= est.n_iter_ < max_iter)
+            continue
         if estimator in (KMedian, KCenter) and algorithm == "auto":  # ends earlier once the optimum is proved
             assert est.n_iter_ <= max_iter
             assert est.n_iter_ == max_iter or est.certificate_.optimal
@@ -780,7 +807,7 @@ def test_no_solution_of_size_k(estimator):
     assert exact > 0 or estimator is KTMM
 
 
-WORDS = {KTMM: "recolouring", KCenter: "tabu search", KMedian: "reduction", KMeans: "polish", FairKMedian: "polish"}
+WORDS = {KTMM: "recolouring", KCenter: "tabu search", KMedian: "reduction", KMeans: "anywhere", FairKMedian: "polish"}
 
 
 @pytest.mark.parametrize("estimator", ALL)
@@ -788,7 +815,7 @@ def test_auto_is_never_worse_than_its_gsemo(estimator):
     for seed in range(4):
         plain = estimator(5, algorithm="gsemo", random_state=seed).fit(CLOUD)
         polished = estimator(5, random_state=seed).fit(CLOUD)
-        assert polished.n_iter_ == plain.n_iter_ or estimator in (KTMM, KCenter, KMedian)
+        assert polished.n_iter_ == plain.n_iter_ or estimator in (KTMM, KCenter, KMedian, KMeans)
         assert polished.cost_ <= plain.cost_ * (1 + 1e-12)
         assert WORDS[estimator] in polished.certificate_.method
         assert "swap polish" not in plain.certificate_.method
@@ -798,10 +825,13 @@ def test_auto_is_never_worse_than_its_gsemo(estimator):
 def test_auto_ends_with_no_swap_left(estimator):
     est = estimator(4, random_state=0, max_iter=300).fit(CLOUD)
     D = distances(CLOUD, CLOUD, "sqeuclidean" if squared(estimator) else "euclidean")
-    for out in est.center_indices_:
-        rest = np.setdiff1d(est.center_indices_, [out])
+    centers = est.certificate_.witness["centers"]
+    cost = D[:, centers].min(axis=1).sum()
+    assert est.cost_ <= cost * (1 + 1e-12)
+    for out in centers:
+        rest = np.setdiff1d(centers, [out])
         costs = np.minimum(D[:, rest].min(axis=1)[:, None], D).sum(axis=0)
-        assert costs.min() >= est.cost_ * (1 - 1e-12)
+        assert costs.min() >= cost * (1 - 1e-12)
     assert est.certificate_.guarantee.because == "1-swap optimal"
 
 
@@ -923,7 +953,7 @@ def test_rows_on_the_fly_give_the_answer_of_the_matrix(estimator, metric):
         assert held.certificate_.lower_bound * (1 - 1e-9) <= fly.cost_ <= held.cost_ * 1.02
         assert held.cost_ * 0.98 <= fly.certificate_.lower_bound <= held.cost_
     else:
-        assert_array_equal(fly.center_indices_, held.center_indices_)
+        assert_array_equal(fly.cluster_centers_, held.cluster_centers_)
         assert fly.cost_ == pytest.approx(held.cost_, rel=1e-12)
         assert fly.certificate_.lower_bound == pytest.approx(held.certificate_.lower_bound, rel=1e-9)
     fly.certificate_.verify(X)

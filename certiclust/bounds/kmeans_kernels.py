@@ -1,0 +1,179 @@
+"""Compiled parts of the bounds with centres anywhere: phi(c) = sum_i min(0, w_i |x_i - c|^p - u_i) and its minima.
+
+p is 2 for k-means and 1 for k-median. A point is covered by c when ``w |x - c|^p < u``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from certiclust.space.compiled import KERNEL
+
+
+@njit(**KERNEL)
+def halve(
+    points: Any,
+    weights: Any,
+    u: Any,
+    power: int,
+    low: Any,
+    high: Any,
+    lists: Any,
+    ends: Any,
+    goal: float,
+    half: Any,
+    kept: Any,
+) -> Any:
+    """Halve every open box across its longest side (the first of equal ones) and bound phi on both halves.
+
+    A box is open while its bound is below `goal`. On a half, points that no centre of it can cover are dropped; those
+    that all its centres cover are taken together; the others count with their least distance. Together means the
+    least sum of squares over the box (power 2), or the tangent plane of the sum of distances at the middle, if that is
+    better than the least distances (power 1).
+
+    Parameters
+    ----------
+    points, weights, u : (n, l), (n,), (n,)
+        The clients and their multipliers.
+    power : int
+        2 or 1.
+    low, high : (boxes, l)
+        Corners of the open boxes.
+    lists, ends : (entries,), (boxes,)
+        Points that may be covered from within each box.
+    goal : float
+        Bounds at or above it close a box.
+    half : (2 boxes, 2 l + 4), output
+        Corners of each half, its bound, the sum of u over its points, phi at a centre inside, and whether it is open.
+    kept : (2 entries,), output
+        Lists of the open halves.
+
+    Returns
+    -------
+    The centres inside (2 boxes, l), the list ends of the open halves, and the number of entries read.
+    """
+    width = points.shape[1]
+    inside = np.empty((len(half), width))
+    kept_ends = np.empty(len(half), np.int64)
+    filled = opened = read = 0
+    slope, offset = np.empty(width), np.empty(width)
+    for t in range(len(half)):
+        box = t // 2
+        lo, hi = half[t, :width], half[t, width : 2 * width]
+        axis = 0
+        for a in range(width):
+            lo[a], hi[a] = low[box, a], high[box, a]
+            if hi[a] - lo[a] > (1.0 + 1e-9) * (hi[axis] - lo[axis]):
+                axis = a
+        middle = 0.5 * (lo[axis] + hi[axis])
+        if t % 2 == 0:
+            hi[axis] = middle
+        else:
+            lo[axis] = middle
+        for a in range(width):
+            inside[t, a] = lo[a] + 0.5 * (hi[a] - lo[a])
+        start = ends[box - 1] if box > 0 else 0
+        first = filled
+        bound = load = mass = together = apart = covered = 0.0
+        slope[:] = 0.0
+        for e in range(start, ends[box]):
+            i = lists[e]
+            nearest = farthest = 0.0
+            for a in range(width):
+                below, above = lo[a] - points[i, a], points[i, a] - hi[a]
+                gap = max(below, above, 0.0)
+                nearest += gap * gap
+                reach = max(-below, -above)
+                farthest += reach * reach
+            if power == 1:
+                nearest, farthest = np.sqrt(nearest), np.sqrt(farthest)
+            if weights[i] * nearest < u[i]:
+                kept[filled] = i
+                filled += 1
+                load += u[i]
+                if weights[i] * farthest > u[i]:
+                    bound += weights[i] * nearest - u[i]
+                    continue
+                covered += u[i]
+                mass += weights[i]
+                if power == 1:
+                    d = 0.0
+                    for a in range(width):
+                        offset[a] = inside[t, a] - points[i, a]
+                        d += offset[a] * offset[a]
+                    d = np.sqrt(d)
+                    together += weights[i] * d
+                    apart += weights[i] * nearest
+                    for a in range(width):
+                        slope[a] += weights[i] * offset[a] / d if d > 0.0 else 0.0
+                else:
+                    for a in range(width):
+                        offset[a] = points[i, a] - lo[a]
+                        slope[a] += weights[i] * offset[a]
+                        together += weights[i] * offset[a] * offset[a]
+        read += ends[box] - start
+        for a in range(width):
+            if power == 1:
+                together -= abs(slope[a]) * 0.5 * (hi[a] - lo[a])
+            elif mass > 0.0:
+                best = min(max(slope[a] / mass, 0.0), hi[a] - lo[a])
+                together += best * (mass * best - 2.0 * slope[a])
+                inside[t, a] = lo[a] + best
+        bound += max(together, apart) - covered
+        value = 0.0
+        for e in range(first, filled):
+            i = kept[e]
+            d = 0.0
+            for a in range(width):
+                d += (points[i, a] - inside[t, a]) ** 2
+            if power == 1:
+                d = np.sqrt(d)
+            value += min(0.0, weights[i] * d - u[i])
+        half[t, 2 * width], half[t, 2 * width + 1], half[t, 2 * width + 2] = bound, load, value
+        if bound < goal:
+            half[t, 2 * width + 3] = 1.0
+            kept_ends[opened] = filled
+            opened += 1
+        else:
+            half[t, 2 * width + 3] = 0.0
+            filled = first
+    return inside, kept_ends[:opened], read
+
+
+@njit(**KERNEL)
+def balance(
+    offsets: Any, weights: Any, labels: Any, blocks: Any, first: Any, second: Any, sums: Any, mass: Any
+) -> None:
+    """Swap the blocks of pairs of points of one cluster where that brings the means of its blocks together.
+
+    `offsets` are the points less the mean of their cluster; `sums` and `mass` (cluster, block) their weighted sums and
+    weights. What is minimised is what adding up the bounds of the blocks loses, ``sum |sums|^2 / mass``.
+    """
+    width = offsets.shape[1]
+    for e in range(len(first)):
+        i, j = first[e], second[e]
+        c, a, b = labels[i], blocks[i], blocks[j]
+        if a == b or labels[j] != c:
+            continue
+        change = weights[j] - weights[i]
+        if mass[c, a] + change <= 0.0 or mass[c, b] - change <= 0.0:
+            continue
+        old_a = old_b = new_a = new_b = 0.0
+        for x in range(width):
+            d = weights[j] * offsets[j, x] - weights[i] * offsets[i, x]
+            old_a += sums[c, a, x] ** 2
+            old_b += sums[c, b, x] ** 2
+            new_a += (sums[c, a, x] + d) ** 2
+            new_b += (sums[c, b, x] - d) ** 2
+        before = old_a / mass[c, a] + old_b / mass[c, b]
+        if new_a / (mass[c, a] + change) + new_b / (mass[c, b] - change) < before:
+            for x in range(width):
+                d = weights[j] * offsets[j, x] - weights[i] * offsets[i, x]
+                sums[c, a, x] += d
+                sums[c, b, x] -= d
+            mass[c, a] += change
+            mass[c, b] -= change
+            blocks[i], blocks[j] = b, a

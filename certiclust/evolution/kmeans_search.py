@@ -1,0 +1,267 @@
+"""Evolution for k-means: swaps and crossover of whole balls of centres, each offspring made better by descent.
+
+Work is counted in coordinates looked at, never by the clock, so a run depends on its seed alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
+
+from certiclust.evolution.descent import Descent, Floats, Ints, Stopped, copy_clustering, draw
+
+if TYPE_CHECKING:
+    from certiclust.evolution.kernels.lloyd import Clustering
+
+Labels = NDArray[np.int32]
+
+#: Share of offspring whose parent is the best solution, whatever the phase: the lemma's first condition.
+BEST_SHARE = 0.05
+#: Share of entering centres drawn uniformly from the points, whatever the phase: the lemma's second condition.
+UNIFORM_SHARE = 0.05
+#: Entering centres scored for a swap; half of the swaps take a single one, unscored.
+CONTEST = 8
+#: Swaps per centre without success after which a solution joins the pool.
+STALL = 3
+#: Crossovers per centre without success after which the pool gets another member.
+GROW = 1
+#: Crossovers per centre without success after which its worst member is replaced by a new one.
+RENEW = 10
+#: Solutions kept at most.
+POOL_SIZE = 5
+#: Share of crossovers with a swap on top.
+MUTATION = 0.3
+#: A better solution is better by more than this share of the cost; solutions closer than ten times it are the same.
+BETTER = 1e-7
+#: Centres of two solutions are shared if they are nearer than this share of the (squared) distance to the next one.
+SHARED = 0.05
+#: Offspring without a better best solution, a constant and per centre, after which the search has settled.
+IDLE = 400, 200
+#: Work charged for the overhead of one offspring.
+STEP_WORK = 100_000
+
+
+@dataclass(eq=False)
+class Member:
+    """A solution of the pool, with what its swaps need, computed when first asked for."""
+
+    state: Clustering
+    cost: float
+    cheapest: Ints | None = None
+    shares: Floats | None = None
+
+
+class KMeansSearch:
+    """A small pool of solutions, varied and improved.
+
+    First a solution is improved by swaps alone until they fail 3 k times; then another one, and the two are crossed.
+    The pool grows, and its worst member is replaced, when crossovers fail.
+
+    Parameters
+    ----------
+    descent
+        The points, and how clusterings of them are improved.
+    rng
+        Source of all random decisions.
+    max_iter
+        Offspring to make at most.
+    """
+
+    def __init__(self, descent: Descent, rng: np.random.Generator, max_iter: float = np.inf) -> None:
+        self.descent, self.rng, self.max_iter = descent, rng, max_iter
+        self.k = descent.k
+        self.best: Member | None = None
+        self.pool: list[Member] = []
+        #: Offspring made so far.
+        self.iterations = 0
+        #: Offspring since the best solution last became better.
+        self.idle = 0
+        self.stopped = False
+        self._current: Member | None = None
+        self._failures = 0
+        self._trial = descent.empty()
+
+    @property
+    def settled(self) -> bool:
+        """Whether there is nothing left to try: stopped, out of iterations, or without success for long."""
+        spent = self.iterations >= self.max_iter or self.idle >= IDLE[0] + IDLE[1] * self.k
+        return self.stopped or spent or (self.best is not None and self.best.cost <= 0.0)
+
+    def start(self, centers: Floats | None = None) -> None:
+        """Make the first solution, from given centres or by k-means++."""
+        try:
+            self._renew(centers)
+        except Stopped:
+            self.stopped = True
+
+    def evolve(self, work: float) -> None:
+        """Make offspring until about `work` is done or nothing is left to try."""
+        limit = self.descent.work + work
+        try:
+            while self.descent.work < limit and not self.settled:
+                self.descent.poll()
+                self.descent.work += STEP_WORK
+                self.iterations += 1
+                self.idle += 1
+                self._failures += 1
+                self._step()
+        except Stopped:
+            self.stopped = True
+
+    def finish(self, tol: float = 0.0) -> Labels:
+        """Return the labels of the best solution after a descent to its very end, if there is time for that."""
+        assert self.best is not None
+        best, trial = self.best, self._trial
+        try:
+            self.descent.assign(trial, best.state.centers)
+            cost = self.descent.improve(trial, tol=tol)
+        except Stopped:
+            self.stopped = True
+            return best.state.labels
+        return trial.labels if cost <= best.cost else best.state.labels
+
+    def _step(self) -> None:
+        """Make one offspring, and let it replace its parent if it is better."""
+        if self._current is None and self._wants_member():
+            self._renew()
+            return
+        crossing: Member | None = None
+        if self.rng.random() < BEST_SHARE:
+            parent = self.best
+        elif self._current is not None:
+            parent = self._current
+        else:
+            first, second = self.rng.integers(len(self.pool)), self.rng.integers(1, len(self.pool))
+            parent, crossing = self.pool[first], self.pool[(first + second) % len(self.pool)]
+        assert parent is not None
+        copy_clustering(self._trial, parent.state)
+        crossed = crossing is not None and self.crossover(parent, crossing)
+        if not crossed or self.rng.random() < MUTATION:
+            self.swap(parent)
+        cost = self.descent.improve(self._trial, parent.cost)
+        if cost < parent.cost * (1 - BETTER):
+            self._replace(parent, self._accept(cost))
+        elif self._current is not None and self._failures >= STALL * self.k:
+            self._retire()
+        elif self._current is None and self._failures >= RENEW * self.k:
+            self.pool.remove(max(self.pool, key=lambda member: member.cost))
+            self._failures = 0
+
+    def swap(self, parent: Member) -> None:
+        """Move one centre of the trial.
+
+        Out: a uniform one, or one of those that were cheap to lose in the parent. In: a point with probability as its
+        share of the cost, unscored or the best of eight, or a uniform one.
+        """
+        rng, points, weights = self.rng, self.descent.cloud.points, self.descent.cloud.weights
+        if rng.random() < 0.5:
+            slot = int(rng.integers(self.k))
+        else:
+            if parent.cheapest is None:
+                parent.cheapest = self._cheapest(parent)
+            slot = int(parent.cheapest[min(int(rng.exponential(max(1.0, 0.1 * self.k))), self.k - 1)])
+        if parent.shares is None:
+            parent.shares = np.cumsum(weights * parent.state.upper**2)
+        if rng.random() < UNIFORM_SHARE:
+            row = int(rng.integers(len(points)))
+        elif rng.random() < 0.5:
+            row = int(draw(parent.shares, rng.random(1))[0])
+        else:
+            row = self._promising(draw(parent.shares, rng.random(CONTEST)))
+        self.descent.relocate(self._trial, np.array([slot]), points[row : row + 1])
+
+    def crossover(self, parent: Member, other: Member) -> bool:
+        """Give the trial, a copy of `parent`, the centres of `other` inside a ball around one where they differ.
+
+        The ball holds the m nearest centres in either, so k is kept; shared ones are not touched. Returns False where
+        there is no difference.
+        """
+        mine, theirs = parent.state.centers, other.state.centers
+        squares = cdist(mine, theirs, "sqeuclidean")
+        to_theirs, to_mine = squares.argmin(axis=1), squares.argmin(axis=0)
+        gaps = cdist(mine, mine, "sqeuclidean")
+        np.fill_diagonal(gaps, np.inf)
+        mutual = to_theirs[to_mine] == np.arange(self.k)
+        shared = mutual & (squares.min(axis=0) < SHARED * gaps.min(axis=0)[to_mine])
+        if shared.all():
+            return False
+        differing = np.flatnonzero(~shared)
+        middle = theirs[differing[self.rng.integers(len(differing))]]
+        size = min(2 + int(self.rng.exponential(self.k / 6)), self.k - 1)
+        out, come = _ball(mine, middle, size), _ball(theirs, middle, size)
+        same = np.flatnonzero(come & shared & out[to_mine])
+        out[to_mine[same]] = False
+        come[same] = False
+        if not out.any():
+            return False
+        self.descent.relocate(self._trial, np.flatnonzero(out), theirs[come])
+        return True
+
+    def _promising(self, rows: Ints) -> int:
+        """Return the one of some points that gains most as an additional centre of the trial."""
+        from certiclust.evolution.kernels.lloyd import insertion_gain
+
+        self.descent.work += 2 * len(self.descent.cloud.points) * self.descent.cloud.points.shape[1]
+        return int(rows[np.argmax(insertion_gain(self.descent.cloud, self._trial, rows))])
+
+    def _cheapest(self, parent: Member) -> Ints:
+        """Return the centres by what the cost rises by when one is closed, ascending."""
+        scratch = self.descent.empty()
+        self.descent.assign(scratch, parent.state.centers)
+        rises = self.descent.cloud.weights * (scratch.lower**2 - scratch.upper**2)
+        return np.argsort(np.bincount(scratch.labels, rises, self.k), kind="stable")
+
+    def _wants_member(self) -> bool:
+        """Return whether the next offspring is a new start."""
+        return len(self.pool) < 2 or (len(self.pool) < POOL_SIZE and self._failures >= GROW * self.k)
+
+    def _renew(self, centers: Floats | None = None) -> None:
+        """Start a new solution."""
+        seeds = self.descent.seed(self.rng) if centers is None else centers
+        self.descent.assign(self._trial, seeds)
+        self._current = self._accept(self.descent.improve(self._trial))
+        self._failures = 0
+
+    def _retire(self) -> None:
+        """Put the current solution into the pool, unless it is there."""
+        assert self._current is not None
+        newcomer, self._current, self._failures = self._current, None, 0
+        self._admit(newcomer)
+
+    def _admit(self, newcomer: Member) -> None:
+        """Add a solution to the pool; of twins the better one stays."""
+        for place, member in enumerate(self.pool):
+            if abs(member.cost - newcomer.cost) <= 10 * BETTER * newcomer.cost:
+                if newcomer.cost < member.cost:
+                    self.pool[place] = newcomer
+                return
+        self.pool.append(newcomer)
+
+    def _accept(self, cost: float) -> Member:
+        """Return the trial as a solution of its own, the best one if it is."""
+        member = Member(self._trial, cost)
+        self._trial = self.descent.empty()
+        if self.best is None or cost < self.best.cost:
+            self.best = member
+            self.idle = 0
+        return member
+
+    def _replace(self, parent: Member, child: Member) -> None:
+        """Put the child where its parent was; the best solution is a parent that may be in either place."""
+        self._failures = 0
+        if parent is self._current:
+            self._current = child
+            return
+        self.pool = [member for member in self.pool if member is not parent]
+        self._admit(child)
+
+
+def _ball(centers: Floats, middle: Floats, size: int) -> NDArray[np.bool_]:
+    """Return flags of the `size` centres nearest to a point."""
+    inside = np.zeros(len(centers), dtype=np.bool_)
+    inside[np.argsort(((centers - middle) ** 2).sum(axis=1), kind="stable")[:size]] = True
+    return inside

@@ -1,0 +1,228 @@
+"""k-means with centres anywhere: evolution, swap-optimal candidates, and a lower bound."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from certiclust.bounds import Bound, swap_bound
+from certiclust.bounds.kmeans import kmeans_bound
+from certiclust.evolution.coreset import lightweight_coreset
+from certiclust.evolution.descent import Descent, Stopped, centred
+from certiclust.evolution.kmeans_search import KMeansSearch
+from certiclust.evolution.kmeans_swaps import swap_optimal
+from certiclust.problems import KMeansProblem
+from certiclust.solver.loop import Strategy
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+Labels = NDArray[np.int32]
+
+#: What a guarantee rests on.
+THEOREM = "k-means theorem, p = 1"
+#: Coordinates that a search looks at without limits of the user's: up to 20 centres, and above.
+SEARCH_WORK = 1.0e9, 2.2e9
+#: Rows of a coreset at least, and per centre; up to twice as many points are searched themselves.
+CORESET = 20_000, 500
+#: Work of the search on a coreset, as passes of all distances between points and centres.
+CORESET_PASSES = 1.2
+#: Gain per pass, as a share of the total sum of squares, at which the descent on a large set ends.
+LARGE_TOL = 7e-7
+#: Passes of that descent at most.
+LARGE_PASSES = 75
+#: Coordinates of all distances between points and candidates up to which all swaps are looked at.
+SWAP_WORK = 1.0e9
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What ends the loop besides its own end: the search stops before the rest does.
+
+    `used` is the share of the time limit that is over, 0 without one.
+    """
+
+    gap_tol: float
+    max_iter: float
+    certify: bool
+    search_stop: Callable[[], bool]
+    should_stop: Callable[[], bool]
+    checks_stop: Callable[[], bool]
+    used: Callable[[], float] = lambda: 0.0
+
+
+class KMeansStrategy(Strategy):
+    """Evolution and bound of k-means with centres anywhere.
+
+    Parameters
+    ----------
+    problem
+        Points, weights, candidates, k.
+    limits
+        When to end.
+    seed
+        Seed of all random decisions.
+    """
+
+    def __init__(self, problem: KMeansProblem, limits: Limits, seed: int) -> None:
+        self.problem, self.limits = problem, limits
+        self.rng = np.random.default_rng(seed)
+        space = problem.space
+        inside, self.frame = centred(space.points, space.weights)
+        # Powers of two change no digit, and keep squares of sums away from the ends of float64.
+        mass = 2.0 ** np.frexp(space.weights.max())[1]
+        self.descent = Descent(inside, space.weights / mass, problem.k, limits.search_stop)
+        #: Offspring made by the search.
+        self.iterations = 0
+        #: Cost, centres and labels of the best solution.
+        self.upper = np.inf
+        self.positions: FloatArray = np.empty((0, space.points.shape[1]))
+        self.labels: Labels = np.empty(0, dtype=np.int32)
+        #: Candidates that no single swap improves, if that was checked.
+        self.rows: IntArray = np.empty(0, dtype=np.intp)
+        self.bounds = Bound(0.0, None, THEOREM, "it was stopped before all swaps were checked")
+        #: Whether the search was stopped before its own end.
+        self.cut = False
+        self._done = False
+
+    @property
+    def large(self) -> bool:
+        """Whether the search starts on a sample."""
+        return self.problem.space.n > 2 * self._sample_size
+
+    @property
+    def _sample_size(self) -> int:
+        return max(CORESET[0], CORESET[1] * self.problem.k)
+
+    def finished(self) -> bool:
+        """Return whether there was a round, or no time for one."""
+        return self._done or self.upper == 0.0 or self.limits.should_stop()
+
+    def evolve(self) -> None:
+        """Search for centres anywhere, to the end of its counted work; what is found is settled by the definitions."""
+        if self.problem.k == 1:
+            self._settle(np.zeros(self.problem.space.n, dtype=np.int32))
+        elif self.large:
+            self._evolve_sample()
+        else:
+            search = self._searched(self.descent, SEARCH_WORK[self.problem.k > 20])
+            if search.best is not None:
+                self.descent.should_stop = self.limits.should_stop
+                self._settle(search.finish())
+
+    def _searched(self, descent: Descent, work: float) -> KMeansSearch:
+        """Return a search after about `work`, or after as many offspring as were asked for."""
+        search = KMeansSearch(descent, self.rng, self.limits.max_iter)
+        search.start()
+        if search.best is not None:
+            search.evolve(work if self.limits.max_iter == np.inf else np.inf)
+        self.iterations, self.cut = search.iterations, search.stopped
+        return search
+
+    def _evolve_sample(self) -> None:
+        """Search on a lightweight coreset, then descend on all points."""
+        points, k = self.descent.cloud.points, self.problem.k
+        rows, weights = lightweight_coreset(self.descent, self._sample_size, self.rng)
+        sample = Descent(points[rows], weights, k, self.limits.search_stop)
+        search = self._searched(sample, min(CORESET_PASSES * points.size * k, SEARCH_WORK[k > 20]))
+        if search.best is not None:
+            self.descent.should_stop = self.limits.should_stop
+            self._descend(search.best.state.centers)
+
+    def _descend(self, centers: FloatArray) -> None:
+        """Run Lloyd's iteration on all points, as far as time allows, and settle what is reached."""
+        state = self.descent.empty()
+        try:
+            self.descent.assign(state, centers)
+        except Stopped:
+            return
+        try:
+            cost = self.descent.direct_cost(state)
+            self.descent.stride(state, LARGE_TOL * self.descent.total / cost if cost > 0 else 0.0, LARGE_PASSES)
+        except Stopped:
+            pass  # labels are whole at any time, only bounds are not
+        self._settle(state.labels)
+
+    def bound(self) -> None:
+        """Prove what can be proved: all swaps of candidates near the centres, and a bound on the optimum itself."""
+        self._done = True
+        self.fall_back()
+        if not self.limits.certify:
+            return
+        swaps = self._swap_optimal()
+        space, stop = self.problem.space, self.limits.should_stop
+        bound = kmeans_bound(
+            space.points,
+            space.weights,
+            self.problem.k,
+            self.positions,
+            self.upper,
+            gap_tol=self.limits.gap_tol,
+            should_stop=stop,
+            used=self.limits.used,
+        )
+        self.bounds = swaps.stronger(bound)
+
+    def reduce(self) -> None:
+        """Drop nothing: centres may be anywhere, so there is no finite set to drop candidates from."""
+
+    def fall_back(self) -> None:
+        """Have some solution where there was no time for any: random points as centres."""
+        if self.upper == np.inf:
+            rows = self.rng.choice(self.problem.space.n, self.problem.k, replace=False)
+            self._settle(self.problem.assign_positions(self.problem.space.points[rows])[0])
+
+    def _settle(self, labels: Labels) -> None:
+        """Keep the means of a partition if they are the best so far."""
+        positions, labels, cost = self.problem.settle(labels)
+        if cost < self.upper:
+            self.positions, self.labels, self.upper = positions, labels, cost
+
+    def _swap_optimal(self) -> Bound:
+        """Return the bound from candidates that no single swap improves; the centres cost no more than these.
+
+        The centres are snapped to candidates, and these swapped until none improves. Should their means be better than
+        the centres found, they replace them.
+        """
+        problem, space = self.problem, self.problem.space
+        if space.n * space.m * (space.points.shape[1] + 4) > SWAP_WORK:
+            return Bound(0.0, None, THEOREM, f"{space.n} x {space.m} distances are too many to look at all swaps")
+        rows, change = swap_optimal(problem, self._snapped(), self.limits.should_stop, self.limits.checks_stop)
+        bound = swap_bound(problem, rows, change)
+        if bound.ratio is None:
+            return bound
+        if problem.k > 1:
+            self._descend_from(rows)
+        self.rows = rows
+        assert self.upper <= problem.cost(rows) * (1 + 1e-9)
+        # Given candidates bound the best choice among themselves, which centres anywhere may undercut.
+        value = bound.value if space.own or space.excess is not None else 0.0
+        return Bound(value, bound.ratio, bound.theorem, bound.because)
+
+    def _snapped(self) -> IntArray:
+        """Return the nearest candidate of every centre, each taken once, ascending."""
+        space = self.problem.space
+        distances = space.metric.block(self.positions, space.candidates)
+        taken = np.empty(self.problem.k, dtype=np.intp)
+        for j, row in enumerate(distances):
+            row[taken[:j]] = np.inf
+            taken[j] = np.argmin(row)
+        return np.sort(taken)
+
+    def _descend_from(self, rows: IntArray) -> None:
+        """Settle what a descent from candidates leads to, or the candidates' own partition if there is no time."""
+        space = self.problem.space
+        labels = space.assign(rows)[0]
+        self._settle(labels)
+        self.descent.should_stop = self.limits.should_stop
+        try:
+            state = self.descent.empty()
+            self.descent.assign(
+                state, (space.candidates[rows] - self.frame.origin - self.frame.shift) / self.frame.unit
+            )
+            self.descent.improve(state, tol=0.0)
+            self._settle(state.labels)
+        except Stopped:
+            pass

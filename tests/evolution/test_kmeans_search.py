@@ -1,0 +1,241 @@
+"""The search of k-means: its kernels against plain NumPy, its answers against brute force, its stops."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.spatial.distance import cdist
+
+from certiclust.evolution.coreset import lightweight_coreset
+from certiclust.evolution.descent import Descent, Stopped, centred, copy_clustering
+from certiclust.evolution.kernels.lloyd import insertion_gain
+from certiclust.evolution.kmeans_search import KMeansSearch, Member
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+def never():
+    return False
+
+
+def instance(seed, smallest=2):
+    """Points with weights, duplicates, ties or an offset, and k."""
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(max(smallest, 8), 60)), int(rng.integers(1, 7))
+    X = rng.normal(size=(n, d)) if seed % 2 else rng.integers(0, 4, (n, d)).astype(float)
+    X = X + (1e8 if seed % 5 == 0 else 0.0)
+    w = rng.uniform(0.1, 3, n) if seed % 3 else np.ones(n)
+    return X, w, int(rng.integers(2, 8)), rng
+
+
+def descent_on(X, w, k, should_stop=never):
+    inside, _ = centred(X, w)
+    return Descent(inside, w, k, should_stop)
+
+
+def check(descent, state, nearest=True):
+    """Bounds hold, sums are those of the labels and, where promised, every point is at its nearest centre."""
+    X, w = descent.cloud
+    D = cdist(X, state.centers)
+    everyone = np.arange(len(X))
+    own = D[everyone, state.labels]
+    D[everyone, state.labels] = np.inf
+    others = D.min(axis=1)
+    assert (state.upper >= own - 1e-9).all()
+    assert (state.lower <= others + 1e-9).all()
+    if nearest:
+        assert (own <= others + 1e-9).all()
+    k = descent.k
+    np.testing.assert_array_equal(state.sizes, np.bincount(state.labels, minlength=k))
+    np.testing.assert_allclose(state.masses, np.bincount(state.labels, w, k), atol=1e-9)
+    sums = np.array([np.bincount(state.labels, w * x, k) for x in X.T]).T
+    np.testing.assert_allclose(state.sums, sums, atol=1e-9)
+
+
+def partition_cost(X, w, labels):
+    means = {j: np.average(X[labels == j], axis=0, weights=w[labels == j]) for j in set(labels.tolist())}
+    return sum(w[i] * ((X[i] - means[labels[i]]) ** 2).sum() for i in range(len(X)))
+
+
+@settings(derandomize=True, deadline=None, max_examples=150)
+@given(seeds)
+def test_bounds_and_sums_hold_after_every_kernel(seed):
+    X, w, k, rng = instance(seed)
+    descent = descent_on(X, w, k)
+    points = descent.cloud.points
+    state = descent.empty()
+    descent.assign(state, points[rng.choice(len(points), k, replace=False)])
+    check(descent, state)
+    for turn in range(4):
+        slots = np.sort(rng.choice(k, int(rng.integers(1, k + 1)), replace=False))
+        descent.relocate(state, slots, points[rng.choice(len(points), len(slots))])
+        check(descent, state, nearest=turn == 0)  # Hartigan's moves need not lead to the nearest centre
+        before = partition_cost(points, descent.cloud.weights, state.labels)
+        cost = descent.lloyd(state, tol=0.0, passes=int(rng.integers(1, 5)))
+        check(descent, state)
+        real = partition_cost(points, descent.cloud.weights, state.labels)
+        assert cost == pytest.approx(real, rel=1e-9, abs=1e-12)
+        assert real <= before * (1 + 1e-9) + 1e-12
+        gain = descent._hartigan(state)
+        check(descent, state, nearest=False)
+        after = partition_cost(points, descent.cloud.weights, state.labels)
+        assert gain == pytest.approx(real - after, rel=1e-6, abs=1e-10)
+
+
+@settings(derandomize=True, deadline=None, max_examples=60)
+@given(seeds)
+def test_no_single_move_is_left(seed):
+    """After a descent to its end neither a nearer centre nor a Hartigan move lowers the cost."""
+    X, w, k, rng = instance(seed)
+    descent = descent_on(X, w, k)
+    points, w = descent.cloud
+    state = descent.empty()
+    descent.assign(state, points[rng.choice(len(points), k, replace=False)])
+    cost = descent.improve(state, tol=0.0)
+    for i in range(len(points)):
+        for j in range(k):
+            labels = state.labels.copy()
+            labels[i] = j
+            assert partition_cost(points, w, labels) >= cost * (1 - 1e-8) - 1e-12
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_insertion_gain_is_that_of_the_definition(seed):
+    X, w, k, rng = instance(seed)
+    descent = descent_on(X, w, k)
+    points, w = descent.cloud
+    state = descent.empty()
+    descent.assign(state, points[:k])
+    rows = rng.integers(len(points), size=5)
+    nearest = cdist(points, state.centers, "sqeuclidean").min(axis=1)
+    expected = [w @ np.maximum(0, nearest - ((points - points[r]) ** 2).sum(axis=1)) for r in rows]
+    np.testing.assert_allclose(insertion_gain(descent.cloud, state, rows), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("block", [1, 3, 17])
+def test_pauses_change_nothing(block):
+    X, w, k, _ = instance(11)
+    results = []
+    for size in (10**9, block):
+        descent = descent_on(X, w, k)
+        descent._block = size
+        search = KMeansSearch(descent, np.random.default_rng(0), 40)
+        search.start()
+        search.evolve(np.inf)
+        results.append((search.best.cost, search.iterations, descent.work))
+    assert results[0] == pytest.approx(results[1])
+
+
+@pytest.mark.parametrize("polls", [1, 2, 5, 20, 100, 400])
+def test_a_stop_anywhere_leaves_the_best_intact(polls):
+    X, w, k, _ = instance(1)
+    asked = []
+    descent = descent_on(X, w, k, lambda: asked.append(1) or len(asked) > polls)
+    search = KMeansSearch(descent, np.random.default_rng(0))
+    search.start()
+    if search.best is not None:
+        search.evolve(np.inf)
+        assert search.stopped
+        check(descent, search.best.state)
+        real = partition_cost(*descent.cloud, search.best.state.labels)
+        assert search.best.cost == pytest.approx(real, rel=1e-9)
+
+
+def test_stopped_is_raised_from_a_poll():
+    with pytest.raises(Stopped):
+        descent_on(np.eye(3), np.ones(3), 2, lambda: True).seed(np.random.default_rng(0))
+
+
+def test_costs_far_below_the_total_keep_their_digits():
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(size=(50, 2)), rng.normal(size=(50, 2)) + 1e7])
+    descent = descent_on(X, np.ones(100), 2)
+    _, frame = centred(X, np.ones(100))
+    search = KMeansSearch(descent, rng, 20)
+    search.start()
+    best = sum(((part - part.mean(axis=0)) ** 2).sum() for part in (X[:50], X[50:]))
+    assert search.best.cost * frame.unit**2 == pytest.approx(best, rel=1e-6)
+
+
+def test_the_way_back_from_the_centre():
+    X = np.random.default_rng(0).normal(size=(30, 3)) * 1e-3 + 1e8
+    inside, frame = centred(X, np.ones(30))
+    np.testing.assert_allclose(frame.outside(inside), X, rtol=1e-15)
+    assert np.abs(inside).max() <= 2
+    np.testing.assert_allclose(inside.mean(axis=0), 0, atol=1e-12)
+
+
+def test_members_of_the_pool_differ_and_hold_the_best():
+    X = np.random.default_rng(3).random((300, 2))
+    search = KMeansSearch(descent_on(X, np.ones(300), 12), np.random.default_rng(0))
+    search.start()
+    search.evolve(3e8)
+    costs = sorted(member.cost for member in search.pool)
+    assert len(costs) >= 2
+    assert (np.diff(costs) > 1e-7 * costs[0]).all()
+    assert search.best.cost == min(*costs, search._current.cost if search._current else np.inf)
+
+
+def test_crossover_takes_centres_of_both_parents():
+    X = np.random.default_rng(4).random((200, 2))
+    search = KMeansSearch(descent_on(X, np.ones(200), 10), np.random.default_rng(0))
+    search.start()
+    one, other, seen = search.best, search.descent.empty(), 0
+    search.descent.assign(other, search.descent.seed(np.random.default_rng(1)))
+    other.centers[:3] = one.state.centers[:3]
+    search.descent.assign(other, other.centers.copy())
+    two = Member(other, np.inf)
+    for _ in range(30):
+        copy_clustering(search._trial, one.state)
+        if search.crossover(one, two):
+            check(search.descent, search._trial)
+            known = np.concatenate([one.state.centers, two.state.centers])
+            assert (cdist(search._trial.centers, known).min(axis=1) == 0).all()
+            assert (cdist(search._trial.centers, one.state.centers).min(axis=1) > 0).any()
+            seen += 1
+    assert seen > 0
+    copy_clustering(search._trial, one.state)
+    assert not search.crossover(one, one)
+
+
+def test_every_swap_has_the_probability_of_the_lemma():
+    """Uniform share alone: a given centre leaves and a given point enters with probability >= 0.025 / (k n)."""
+    X = np.array([[0.0], [0.1], [5.0], [5.1], [9.0]])
+    search = KMeansSearch(descent_on(X, np.ones(5), 2), np.random.default_rng(0))
+    search.start()
+    parent, counts, draws = search.best, np.zeros((2, 5)), 20_000
+    points = search.descent.cloud.points
+    for _ in range(draws):
+        copy_clustering(search._trial, parent.state)
+        search.swap(parent)
+        changed = np.flatnonzero((search._trial.centers != parent.state.centers).any(axis=1))
+        if len(changed):
+            counts[changed[0], int(np.abs(points - search._trial.centers[changed[0]]).argmin())] += 1
+    floor = 0.025 / 10 * draws
+    assert (counts[counts > 0] >= floor - 4 * np.sqrt(floor)).all()
+    assert (counts > 0).sum() >= 9  # the centre that is a point itself cannot be swapped for that point
+
+
+def test_the_coreset_is_unbiased():
+    rng = np.random.default_rng(5)
+    X, w = rng.normal(size=(500, 3)) * [1, 3, 9], rng.uniform(0.5, 2, 500)
+    descent = descent_on(X, w, 4)
+    centers = descent.cloud.points[:4]
+    costs = cdist(descent.cloud.points, centers, "sqeuclidean").min(axis=1)
+    ratios = []
+    for _ in range(300):
+        rows, weights = lightweight_coreset(descent, 60, rng)
+        ratios.append(weights @ costs[rows] / (w @ costs))
+    assert abs(np.mean(ratios) - 1) < 4 * np.std(ratios) / np.sqrt(300)
+
+
+def test_striding_never_loses_to_its_start():
+    X = np.random.default_rng(6).normal(size=(3000, 4))
+    descent = descent_on(X, np.ones(3000), 8)
+    state = descent.empty()
+    descent.assign(state, descent.cloud.points[:8])
+    plain = descent.empty()
+    copy_clustering(plain, state)
+    few = descent.lloyd(plain, tol=0.0, passes=12)
+    assert descent.stride(state, 1e-9, 100) <= few
+    check(descent, state)
