@@ -21,14 +21,16 @@ Ints = NDArray[np.intp]
 THEOREM = "k-means theorem, p = 1"
 #: Rows above which no bound is tried: it would take longer than the search.
 MAX_POINTS = 20_000
+#: Costs above this, or below one over it, could overflow on the way to a bound; scaled data have one.
+EXTREME = 1e60
 #: Points of one block of the boxes, and of the semidefinite bound.
 BOX_POINTS, SDP_POINTS = 2000, 300
 #: Work of all boxes together (about 2 ns each): for few points or many columns, for many points with few centres, and
 #: with more than these.
 BOX_WORK, LARGE_BOX_WORK, LARGEST_BOX_WORK = 6.0e8, 1.2e9, 3.0e9
 FEW_CENTERS = 20
-#: Iterations of the semidefinite bound for one block, of all blocks together, and their cost together in n^3: alone, and
-#: after boxes.
+#: Iterations of the semidefinite bound for one block, of all blocks together, and their cost together in n^3: alone,
+#: and after boxes.
 SDP_ITERATIONS, ALL_ITERATIONS, SDP_WORK, SECOND_SDP_WORK = 100, 500, 1.2e10, 5.0e9
 #: Directions inside the clusters (participation ratio of the variances) up to which boxes are tried.
 MAX_DIRECTIONS = 5.0
@@ -111,6 +113,8 @@ def kmeans_bound(
         off = float(np.square(weights @ rows.points).sum()) / float(weights.sum())
         value = rows.safe(total * (1.0 - 4.0 * 2.0**-52 * (n + points.shape[1] + 16)) - 2.0 * off)
         return Bound(value, None, THEOREM, "a single centre: the mean")
+    if not 1.0 / EXTREME < upper < EXTREME:
+        return Bound(0.0, None, THEOREM, f"no bound is tried for costs outside {1.0 / EXTREME:g} to {EXTREME:g}")
     if n > MAX_POINTS:
         return Bound(0.0, None, THEOREM, f"no bound is tried above {MAX_POINTS} points")
     labels = _nearest(points, centers)

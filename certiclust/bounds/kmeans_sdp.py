@@ -151,4 +151,4 @@ def _capped_simplex(values: Floats, total: float) -> Floats:
     # The sum of what is left above a level falls piecewise linearly: exact between its breakpoints.
     levels = np.sort(np.concatenate([values, values - 1.0]))
     sums = np.clip(values - levels[:, None], 0.0, 1.0).sum(axis=1)
-    return np.clip(values - np.interp(-total, -sums, levels), 0.0, 1.0)
+    return np.asarray(np.clip(values - np.interp(-total, -sums, levels), 0.0, 1.0))
