@@ -132,7 +132,7 @@ def kmeans_bound(
     # Boxes that were not cut off are nearly always the better bound.
     wide = WIDE if len(points) <= SDP_POINTS else VERY_WIDE
     if upper - best.value > max(wide, gap_tol) * best.value and not should_stop():
-        other = _sdp(points, weights, k, labels, sdp_work, gap_tol, should_stop)
+        other = _sdp(points, weights, k, labels, gap_tol, should_stop, sdp_work)
         best = other if other.value > best.value else best
     return best
 
@@ -217,9 +217,9 @@ def _sdp(
     weights: Floats,
     k: int,
     labels: Ints,
-    work: float,
     gap_tol: float,
     should_stop: Callable[[], bool],
+    work: float = SDP_WORK,
 ) -> Bound:
     from certiclust.bounds.kmeans_sdp import sdp_bound
 
