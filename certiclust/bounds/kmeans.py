@@ -21,16 +21,21 @@ Ints = NDArray[np.intp]
 THEOREM = "k-means theorem, p = 1"
 #: Rows above which no bound is tried: it would take longer than the search.
 MAX_POINTS = 20_000
+#: Costs above this, or below one over it, could overflow on the way to a bound; scaled data have one.
+EXTREME = 1e60
 #: Points of one block of the boxes, and of the semidefinite bound.
 BOX_POINTS, SDP_POINTS = 2000, 300
-#: Work of all boxes together (about 2 ns each), for few points and for many.
-BOX_WORK, LARGE_BOX_WORK = 6.0e8, 6.0e9
-#: Iterations of the semidefinite bound, and what all of them may cost together in n^3.
-SDP_ITERATIONS, SDP_WORK = 150, 3.5e10
+#: Work of all boxes together (about 2 ns each): for few points or many columns, for many points with few centres, and
+#: with more than these.
+BOX_WORK, LARGE_BOX_WORK, LARGEST_BOX_WORK = 6.0e8, 1.2e9, 3.0e9
+FEW_CENTERS = 20
+#: Iterations of the semidefinite bound for one block, of all blocks together, and their cost together in n^3: alone,
+#: and after boxes.
+SDP_ITERATIONS, ALL_ITERATIONS, SDP_WORK, SECOND_SDP_WORK = 100, 500, 1.2e10, 5.0e9
 #: Directions inside the clusters (participation ratio of the variances) up to which boxes are tried.
 MAX_DIRECTIONS = 5.0
-#: Columns up to which they are tried in any case.
-FEW_COLUMNS = 4
+#: Columns up to which they are tried in any case, and at most.
+FEW_COLUMNS, MANY_COLUMNS = 4, 8
 #: A gap above which the other bound is tried as well, for few points and for many.
 WIDE, VERY_WIDE = 0.02, 0.1
 #: Swaps per point that balance the blocks.
@@ -108,6 +113,8 @@ def kmeans_bound(
         off = float(np.square(weights @ rows.points).sum()) / float(weights.sum())
         value = rows.safe(total * (1.0 - 4.0 * 2.0**-52 * (n + points.shape[1] + 16)) - 2.0 * off)
         return Bound(value, None, THEOREM, "a single centre: the mean")
+    if not 1.0 / EXTREME < upper < EXTREME:
+        return Bound(0.0, None, THEOREM, f"no bound is tried for costs outside {1.0 / EXTREME:g} to {EXTREME:g}")
     if n > MAX_POINTS:
         return Bound(0.0, None, THEOREM, f"no bound is tried above {MAX_POINTS} points")
     labels = _nearest(points, centers)
@@ -117,13 +124,15 @@ def kmeans_bound(
     if not variances.max() > 0.0:
         return Bound(0.0, None, THEOREM, "the cost is zero")
     directions = float(variances.sum()) ** 2 / float(np.square(variances).sum())
-    best = Bound(0.0, None, THEOREM, "too many directions for boxes")
-    if points.shape[1] <= FEW_COLUMNS or directions <= MAX_DIRECTIONS:
+    best, sdp_work = Bound(0.0, None, THEOREM, "too many directions for boxes"), SDP_WORK
+    few = points.shape[1] <= FEW_COLUMNS
+    if few or (points.shape[1] <= MANY_COLUMNS and directions <= MAX_DIRECTIONS):
+        sdp_work = SECOND_SDP_WORK
         best = _boxes(points, weights, k, labels, gap_tol, should_stop, used)
     # Boxes that were not cut off are nearly always the better bound.
     wide = WIDE if len(points) <= SDP_POINTS else VERY_WIDE
     if upper - best.value > max(wide, gap_tol) * best.value and not should_stop():
-        other = _sdp(points, weights, k, labels, gap_tol, should_stop)
+        other = _sdp(points, weights, k, labels, gap_tol, should_stop, sdp_work)
         best = other if other.value > best.value else best
     return best
 
@@ -179,7 +188,8 @@ def _boxes(
     power = 2 if medians is None else 1
     n = len(points)
     count = -(-n // BOX_POINTS)
-    budget = (BOX_WORK if n <= 250 else LARGE_BOX_WORK) / count
+    large = LARGE_BOX_WORK if k <= FEW_CENTERS else LARGEST_BOX_WORK
+    budget = (BOX_WORK if n <= 250 or points.shape[1] > FEW_COLUMNS else large) / count
     value, witness = 0.0, []
     for done, members in enumerate(split(rows.points, weights, labels, k, count)):
         block, mass = rows.points[members], weights[members]
@@ -209,16 +219,19 @@ def _sdp(
     labels: Ints,
     gap_tol: float,
     should_stop: Callable[[], bool],
+    work: float = SDP_WORK,
 ) -> Bound:
     from certiclust.bounds.kmeans_sdp import sdp_bound
 
     rows = centred(points, weights)
     n = len(points)
-    size = min(SDP_POINTS, math.sqrt(SDP_WORK / (SDP_ITERATIONS * n)))
+    size = min(SDP_POINTS, math.sqrt(work / (SDP_ITERATIONS * n)))
     if size < 2 * k:
         return Bound(0.0, None, THEOREM, "too many points and centres for the semidefinite bound")
+    count = -(-n // int(size))
+    iterations = min(SDP_ITERATIONS, max(30, ALL_ITERATIONS // count))
     value, witness = 0.0, []
-    for members in split(rows.points, weights, labels, k, -(-n // int(size))):
+    for members in split(rows.points, weights, labels, k, count):
         if should_stop():
             break
         block, mass = rows.points[members], weights[members]
@@ -226,7 +239,7 @@ def _sdp(
         cost = float(mass @ np.square(block - means[labels[members]]).sum(axis=1))
         if not cost > 0.0:
             continue
-        proved = sdp_bound(block, mass, k, labels[members], cost, SDP_ITERATIONS, gap_tol, should_stop)
+        proved = sdp_bound(block, mass, k, labels[members], cost, iterations, gap_tol, should_stop)
         if not proved.lower > 0.0:
             continue
         value += proved.lower

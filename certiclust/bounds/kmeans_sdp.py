@@ -148,11 +148,7 @@ def _projected(M: Floats, s: Floats, total: float) -> Floats:
 
 def _capped_simplex(values: Floats, total: float) -> Floats:
     """Return the point of ``{0 <= x <= 1, sum x = total}`` nearest to `values`."""
-    low, high = float(values.min()) - 1.0, float(values.max())
-    for _ in range(60):
-        middle = 0.5 * (low + high)
-        if np.clip(values - middle, 0.0, 1.0).sum() > total:
-            low = middle
-        else:
-            high = middle
-    return np.clip(values - 0.5 * (low + high), 0.0, 1.0)
+    # The sum of what is left above a level falls piecewise linearly: exact between its breakpoints.
+    levels = np.sort(np.concatenate([values, values - 1.0]))
+    sums = np.clip(values - levels[:, None], 0.0, 1.0).sum(axis=1)
+    return np.asarray(np.clip(values - np.interp(-total, -sums, levels), 0.0, 1.0))

@@ -38,6 +38,8 @@ def _placed(certificate: Certificate, instance: Instance) -> FloatArray:
 
 def cost_anywhere(certificate: Certificate, instance: Instance) -> float:
     """Return the cost of centres that need not be candidates."""
+    if certificate.problem == "k-means" and certificate.metric != "sqeuclidean":
+        raise CertificateError("metric: k-means is about squared Euclidean distances.")
     if (certificate.problem, certificate.metric) not in (("k-means", "sqeuclidean"), ("k-median", "euclidean")):
         raise CertificateError(f"witness: 'cluster_centers' is not for {certificate.problem} ({certificate.metric}).")
     places = _placed(certificate, instance)
