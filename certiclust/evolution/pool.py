@@ -33,6 +33,8 @@ PROMISING = 1e-4
 RADIUS_FACTOR = 1.4
 #: Starts that end at the least cost found before no more are made.
 HITS = 4
+#: Times that the search looks elsewhere without success before little is expected of it.
+FRESH = 3
 #: Centres from which on swaps look at neighbour lists instead of full rows.
 SPARSE_FROM = 20
 #: Largest number of listed pairs (24 bytes each).
@@ -99,6 +101,11 @@ class Search:
         """Cost entries read so far."""
         return int(self._trial.clock[3])
 
+    @property
+    def fresh(self) -> bool:
+        """Whether the search may still be expected to find better solutions soon."""
+        return self.idle < FRESH * self.patience
+
     def start(self) -> None:
         """Draw a start, then swap over full rows of the live candidates."""
         load(self.cost, self._trial, self._drawn())
@@ -136,7 +143,7 @@ class Search:
             self.start()
             hits = 1 if self.upper < before else hits + int(self._trial.total[0] == self.upper)
         if hits >= HITS:
-            self.idle = self.patience  # the best basin is most likely found: no need to look around it for long
+            self.idle = FRESH * self.patience  # the best basin is most likely found: no need to look around it for long
 
     def list_neighbours(self) -> Lists | None:
         """Return the neighbour lists around the incumbent, built when first asked for; None if stopped on the way."""

@@ -193,7 +193,7 @@ class KMedianStrategy(Strategy):
 
     def evolve(self) -> None:
         """Search for a share of the work that was spent on bounds while it still finds something, else for a little."""
-        fresh = self.search.idle < self.search.patience
+        fresh = self.search.fresh
         wanted = (1.0 if fresh else 0.05) * self._bound_work - self.search.work
         # Few centres: the first swaps are nearly optimal. Many: the search needs its share before branching starts.
         least, most = (6.0 if self.instance.k < 40 else 12.0, 25.0) if fresh else (0.3, 5.0)
