@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from certiclust.bounds.bound import Bound
 
@@ -132,7 +133,9 @@ def kmeans_bound(
     # Boxes that were not cut off are nearly always the better bound.
     wide = WIDE if len(points) <= SDP_POINTS else VERY_WIDE
     if upper - best.value > max(wide, gap_tol) * best.value and not should_stop():
-        other = _sdp(points, weights, k, labels, gap_tol, should_stop, sdp_work)
+        # One thread: on a few hundred rows more of them cost more than they gain, and they round differently.
+        with threadpool_limits(limits=1, user_api="blas"):
+            other = _sdp(points, weights, k, labels, gap_tol, should_stop, sdp_work)
         best = other if other.value > best.value else best
     return best
 

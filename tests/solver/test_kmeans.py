@@ -25,7 +25,7 @@ def fit(X, k, w=None, **options):
         return KMeans(k, random_state=0, **options).fit(X, sample_weight=w)
 
 
-@settings(derandomize=True, deadline=None, max_examples=120)
+@settings(derandomize=True, deadline=None, max_examples=70)
 @given(seeds)
 def test_any_small_instance_is_solved(seed):
     """Weights, duplicates, ties, collinear points, k = 1 and k = n, offsets of 1e8: the least of all partitions."""
@@ -46,7 +46,7 @@ def test_any_small_instance_is_solved(seed):
         assert set(est.labels_) == set(range(k))
 
 
-@settings(derandomize=True, deadline=None, max_examples=40)
+@settings(derandomize=True, deadline=None, max_examples=20)
 @given(seeds)
 def test_weight_w_equals_w_copies(seed):
     rng = np.random.default_rng(seed)
