@@ -30,7 +30,7 @@ from instances import (
     tsplib_pcenter,
     tsplib_points,
 )
-from sections import Row, Section, check_names, parser_for, run_sections
+from sections import Row, Section, run_benchmark
 from sklearn.exceptions import ConvergenceWarning
 
 from certiclust import KCenter
@@ -252,14 +252,5 @@ SECTIONS: dict[str, Section] = {
 }
 
 
-def main() -> None:
-    """Run the sections asked for."""
-    parser = parser_for(__doc__, SECTIONS)
-    asked = parser.parse_args()
-    check_names(parser, asked.sections, SECTIONS)
-    compile_everything()
-    run_sections("kcenter", SECTIONS, asked.sections or list(SECTIONS), asked.seeds, asked.csv)
-
-
 if __name__ == "__main__":
-    main()
+    run_benchmark("kcenter", __doc__, SECTIONS, compile_everything)

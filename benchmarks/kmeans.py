@@ -25,7 +25,7 @@ import faiss
 import numpy as np
 from instances import FloatArray, data_folder, mssc_best_known, mssc_points
 from scipy.spatial.distance import cdist
-from sections import Row, Section, check_names, parser_for, run_sections
+from sections import Row, Section, run_benchmark
 from sklearn import cluster
 from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning
@@ -265,18 +265,5 @@ def figure(folder: Path, seed: int) -> None:
     canvas.savefig(folder / "kmeans_cost_vs_cpu.png", dpi=110)
 
 
-def main() -> None:
-    """Run the sections asked for."""
-    parser = parser_for(__doc__, SECTIONS)
-    parser.add_argument("--figure", action="store_true", help="draw cost against CPU time, into the same folder")
-    asked = parser.parse_args()
-    check_names(parser, asked.sections, SECTIONS)
-    compile_everything()
-    names = asked.sections or ([] if asked.figure else list(SECTIONS))
-    run_sections("kmeans", SECTIONS, names, asked.seeds, asked.csv)
-    if asked.figure:
-        figure(asked.csv, asked.seeds[0])
-
-
 if __name__ == "__main__":
-    main()
+    run_benchmark("kmeans", __doc__, SECTIONS, compile_everything, figure)

@@ -34,7 +34,7 @@ from instances import (
     tsplib_matrix,
     tsplib_pmedian,
 )
-from sections import Row, Section, check_names, parser_for, run_sections
+from sections import Row, Section, run_benchmark
 from sklearn import config_context
 from sklearn.exceptions import ConvergenceWarning
 
@@ -368,18 +368,5 @@ def figure(folder: Path, seed: int) -> None:
     canvas.savefig(folder / "kmedian_cost_vs_cpu.png", dpi=130)
 
 
-def main() -> None:
-    """Run the sections asked for."""
-    parser = parser_for(__doc__, SECTIONS)
-    parser.add_argument("--figure", action="store_true", help="draw cost against CPU time, into the same folder")
-    asked = parser.parse_args()
-    check_names(parser, asked.sections, SECTIONS)
-    compile_everything()
-    names = asked.sections or ([] if asked.figure else list(SECTIONS))
-    run_sections("kmedian", SECTIONS, names, asked.seeds, asked.csv)
-    if asked.figure:
-        figure(asked.csv, asked.seeds[0])
-
-
 if __name__ == "__main__":
-    main()
+    run_benchmark("kmedian", __doc__, SECTIONS, compile_everything, figure)

@@ -21,7 +21,7 @@ import numpy as np
 from instances import FloatArray, data_folder, synthetic
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import cdist, pdist
-from sections import Row, check_names, parser_for, run_sections
+from sections import Row, run_benchmark
 from sklearn import config_context
 from sklearn.datasets import load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning
@@ -152,14 +152,5 @@ def limits(seeds: list[int]) -> Iterator[Row]:
 SECTIONS = {"optima": optima, "points": points, "large": large, "limits": limits}
 
 
-def main() -> None:
-    """Run the sections asked for."""
-    parser = parser_for(__doc__, SECTIONS)
-    asked = parser.parse_args()
-    check_names(parser, asked.sections, SECTIONS)
-    compile_everything()
-    run_sections("ktmm", SECTIONS, asked.sections or list(SECTIONS), asked.seeds, asked.csv)
-
-
 if __name__ == "__main__":
-    main()
+    run_benchmark("ktmm", __doc__, SECTIONS, compile_everything)

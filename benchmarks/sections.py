@@ -18,6 +18,27 @@ Section = Callable[[list[int]], Iterator[Row]]
 RESULTS = Path(__file__).parent / "results"
 
 
+def run_benchmark(
+    problem: str,
+    doc: str | None,
+    sections: dict[str, Section],
+    compile_everything: Callable[[], None],
+    figure: Callable[[Path, int], None] | None = None,
+) -> None:
+    """Run the sections asked for on the command line, and draw the figure, where there is one and it is asked for."""
+    parser = parser_for(doc, sections)
+    if figure is not None:
+        parser.add_argument("--figure", action="store_true", help="draw cost against CPU time, into the same folder")
+    asked = parser.parse_args()
+    check_names(parser, asked.sections, sections)
+    compile_everything()
+    draws = figure is not None and asked.figure
+    names = asked.sections or ([] if draws else list(sections))
+    run_sections(problem, sections, names, asked.seeds, asked.csv)
+    if figure is not None and draws:
+        figure(asked.csv, asked.seeds[0])
+
+
 def parser_for(doc: str | None, sections: dict[str, Section]) -> argparse.ArgumentParser:
     """Return the parser of what all benchmarks accept."""
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)

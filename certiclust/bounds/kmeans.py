@@ -118,6 +118,26 @@ def kmeans_bound(
         return Bound(0.0, None, THEOREM, f"no bound is tried for costs outside {1.0 / EXTREME:g} to {EXTREME:g}")
     if n > MAX_POINTS:
         return Bound(0.0, None, THEOREM, f"no bound is tried above {MAX_POINTS} points")
+    with one_thread():
+        return _best_bound(points, weights, k, centers, upper, gap_tol, should_stop, used)
+
+
+def one_thread() -> Any:
+    """Return a context with one thread for matrices: more cost more than they gain here, and round differently."""
+    return threadpool_limits(limits=1, user_api="blas")
+
+
+def _best_bound(
+    points: Floats,
+    weights: Floats,
+    k: int,
+    centers: Floats,
+    upper: float,
+    gap_tol: float,
+    should_stop: Callable[[], bool],
+    used: Callable[[], float],
+) -> Bound:
+    """Return the better of the bounds that are worth a try."""
     labels = _nearest(points, centers)
     rows = centred(points, weights)
     spread = rows.points - _means(rows.points, weights, labels, k)[labels]
@@ -133,9 +153,7 @@ def kmeans_bound(
     # Boxes that were not cut off are nearly always the better bound.
     wide = WIDE if len(points) <= SDP_POINTS else VERY_WIDE
     if upper - best.value > max(wide, gap_tol) * best.value and not should_stop():
-        # One thread: on a few hundred rows more of them cost more than they gain, and they round differently.
-        with threadpool_limits(limits=1, user_api="blas"):
-            other = _sdp(points, weights, k, labels, gap_tol, should_stop, sdp_work)
+        other = _sdp(points, weights, k, labels, gap_tol, should_stop, sdp_work)
         best = other if other.value > best.value else best
     return best
 
@@ -171,7 +189,8 @@ def kmedian_bound(
         return Bound(0.0, None, "", "the cost is zero")
     if points.shape[1] > FEW_COLUMNS or len(points) > MAX_POINTS:
         return Bound(0.0, None, "", "too many columns or points for boxes")
-    return _boxes(points, weights, k, _nearest(points, centers), gap_tol, should_stop, medians=centers)
+    with one_thread():
+        return _boxes(points, weights, k, _nearest(points, centers), gap_tol, should_stop, medians=centers)
 
 
 def _boxes(

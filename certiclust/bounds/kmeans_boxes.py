@@ -143,10 +143,12 @@ def box_margin(n: int, k: int, width: int, power: int, total: float, load: float
     """Return what ``sum(u) + k min phi`` may err by in floating point, four times over.
 
     A verifier whose last bits differ may take a point for covered everywhere that just is not: hence 2^-43. Tangent
-    planes (power 1) add a term per column.
+    planes (power 1) add a term per column. Points that are left out because no centre in a box covers them may just be
+    covered, each by the error of one distance, for each of k centres.
     """
     wide = 1 if power == 2 else width + 2
-    return 4.0 * (2.0**-52 * (n + k + width + 16) + 2.0**-43) * (total + wide * k * load)
+    summed = (2.0**-52 * (n + k + width + 16) + 2.0**-43) * (total + wide * k * load)
+    return 4.0 * (summed + 2.0**-52 * (width + 8) * k * total)
 
 
 class BoxSearch:

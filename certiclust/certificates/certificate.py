@@ -105,8 +105,10 @@ class Certificate:
 
     def __str__(self) -> str:
         """Return three readable lines, and a fourth where a solver has to be trusted."""
+        cover = self.witness.get("cover")
+        trusting = isinstance(cover, dict) and cover.get("proof") == "solver"
         if self.optimal:
-            found = "optimal, proved"
+            found = "optimal by the word of a solver" if trusting else "optimal, proved"
         elif math.isfinite(self.gap):
             found = f"within a factor {1 + self.gap:.4g} of optimal (lower bound {self.lower_bound:.8g})"
         else:
@@ -117,8 +119,7 @@ class Certificate:
         if "iterations" in self.theory:
             bound = f"; the theorem expects GSEMO to need at most {_count(self.theory['iterations'])} iterations"
         lines.append(f"found by {self.method}{bound}.")
-        cover = self.witness.get("cover")
-        if isinstance(cover, dict) and cover.get("proof") == "solver":
+        if trusting:
             lines.append("the lower bound is the word of the solver HiGHS: verify solves again and trusts it.")
         return "\n".join(lines)
 

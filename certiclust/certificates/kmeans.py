@@ -165,6 +165,7 @@ def _block_of_boxes(points: Floats, weights: Floats, u: Floats, bits: NDArray[np
     total = float(u.sum())
     wide = 1 if power == 2 else width + 2  # slopes of tangent planes enter once per column
     margin = (_UNIT * (n + k + width + 16) + _TOUCH) * (total + wide * k * load)
+    margin += _UNIT * (width + 8) * k * total  # points left out that are covered by an error of their distance
     return float(total + k * lower - margin)
 
 

@@ -54,7 +54,8 @@ class KMeans(CertifiedClusterer):
     time_limit : float or None, default=None
         Seconds after which the best solution so far is returned, with a warning.
     gap_tol : float, default=0.0
-        Stop once ``cost / lower_bound - 1`` is at most this; looked at every few milliseconds.
+        Stop once ``cost / lower_bound - 1`` is at most this. ``"auto"`` searches first and bounds then: it is the bound
+        that ends.
     ls_epsilon : float, default=0.5
         Tolerance of the local search in the theorem: enters ``max_iter="theorem"`` and the ratio it is about.
     certify : bool, default=True
@@ -62,7 +63,7 @@ class KMeans(CertifiedClusterer):
     random_state : int, RandomState or None, default=None
         Seed; the same seed gives the same answer on any number of threads.
     n_jobs : int or None, default=None
-        Threads that compute the distance matrix.
+        Threads that compute the distance matrix of ``algorithm="gsemo"``; ``"auto"`` builds none.
     verbose : int, default=0
         Whether to print progress to stderr.
 

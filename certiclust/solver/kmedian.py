@@ -24,6 +24,8 @@ from certiclust.solver.windows import Window, cut_window
 from certiclust.space import Space
 from certiclust.space.lists import Floats, Ints, Lists, build_lists, restrict
 
+#: Passes over the matrix that an unproved run may take.
+PASSES = 120.0
 #: Factor on the budget while windows still improve a solution with many centres.
 MAX_EXTENSION = 20.0
 #: Centres from which on windows are solved once the budget is spent.
@@ -85,8 +87,7 @@ def granularity_of(cost: Floats) -> float:
 
 def default_budget(size: int) -> float:
     """Return the work after which an unproved run ends: passes over the matrix, seconds if it is small."""
-    passes = 120.0
-    return max(passes * size, 1.2e9 * min(1.0, (1e6 / max(size, 1)) ** 4))
+    return max(PASSES * size, 1.2e9 * min(1.0, (1e6 / max(size, 1)) ** 4))
 
 
 def single_center(space: Space, weights: Floats, instance: Instance) -> Proof:
@@ -211,7 +212,7 @@ class KMedianStrategy(Strategy):
     def _solve_windows(self) -> None:
         """Solve windows of the incumbent by this very loop, all else held fixed."""
         for _ in range(BATCH):
-            if self.limits.should_stop():
+            if self.limits.should_stop() or self.search.iterations >= self.limits.max_iter:
                 return
             centers = self.search.centers
             middle = self._failed % centers.size
@@ -227,7 +228,7 @@ class KMedianStrategy(Strategy):
     def _part(self, window: Window) -> KMedianStrategy:
         """Return the strategy that solves a window from its present centres on."""
         instance = self.instance._replace(k=window.start.size)
-        limits = replace(self.limits, gap_tol=0.0, max_iter=np.inf)
+        limits = replace(self.limits, gap_tol=0.0, max_iter=self.limits.max_iter - self.search.iterations)
         part = KMedianStrategy(window.cost, instance, limits, int(self.search.rng.integers(2**31)))
         part.search.polish(window.start)
         part._budget = WINDOW_WORK

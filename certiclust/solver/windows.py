@@ -1,7 +1,8 @@
 """Windows of a k-median solution: a few neighbouring centres and their clients, all else held fixed.
 
-A large instance with many centres is locally small: sixteen centres with their clients are solved to the optimum in
-milliseconds, by the same loop. Where single swaps are stuck on plateaus (rounded distances), windows still improve.
+A large instance with many centres is locally small: sixteen centres with their clients are mostly solved to the
+optimum in milliseconds, by the same loop. Where single swaps are stuck on plateaus (rounded distances), windows still
+improve.
 """
 
 from __future__ import annotations

@@ -390,6 +390,7 @@ def test_the_solver_is_asked_where_a_tree_failed(no_tree, tmp_path):
     assert certificate.optimal
     assert certificate.witness["cover"]["proof"] == "solver"
     assert "the word of the solver HiGHS" in str(certificate)
+    assert "optimal, proved" not in str(certificate)
     certificate.verify(D)
     certificate.save(tmp_path / "c.json")
     Certificate.load(tmp_path / "c.json").verify(D)

@@ -87,3 +87,15 @@ def test_a_solved_window_is_optimal(seed, monkeypatch):
     k = window.start.size
     best = min(window.cost[list(s)].min(axis=0).sum() for s in itertools.combinations(range(len(window.cost)), k))
     assert part.upper == best
+
+
+def test_windows_keep_max_iter():
+    """The offspring of the windows count, and end at the limit."""
+    rng = np.random.default_rng(4)
+    sites = rng.integers(20, size=(400, 2)) + np.outer(np.arange(400) % 13, [1000, 0])
+    cost = np.ascontiguousarray(np.floor(np.linalg.norm(sites[:, None] - sites[None], axis=2)))
+    strategy = KMedianStrategy(cost, Instance(104, 1.0, 2, 0.0), Limits(0.0, 60, lambda: False), 0)
+    strategy._budget = strategy._work
+    module.evolve_bound_reduce(strategy, lambda: None)
+    assert strategy._bound_work > 0  # there were windows
+    assert 0 < strategy.search.iterations <= 60
