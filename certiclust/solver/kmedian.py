@@ -30,10 +30,10 @@ PASSES = 120.0
 MAX_EXTENSION = 20.0
 #: Centres from which on windows are solved once the budget is spent.
 WINDOWS_FROM = 101
-#: Windows without success per centre after which no more are tried.
-FAILURES = 2
-#: Work that a window may take, and what is charged for the overhead of one.
-WINDOW_WORK, WINDOW_OVERHEAD = 2e6, 2e6
+#: Sizes of windows, one after the other: centres, work, and windows without success per centre before the next size.
+WINDOWS = ((16, 2e6, 1.0), (32, 1e7, 0.5))
+#: Work that is charged for the overhead of a window.
+WINDOW_OVERHEAD = 2e6
 #: Passes over the matrix per centre that new starts may take before the first bound, for few centres.
 STARTS = 3.0
 #: Nodes of the tree between two rounds of search.
@@ -146,6 +146,7 @@ class KMedianStrategy(Strategy):
         self._dropped = 0
         self._gain = 1.0
         self._failed = 0
+        self._size = 0
 
     @property
     def lists(self) -> Lists:
@@ -180,7 +181,7 @@ class KMedianStrategy(Strategy):
             return False
         # Many centres: swaps alone end above the optimum, and windows may go on while they still improve.
         k = self.instance.k
-        return k < WINDOWS_FROM or self._failed >= FAILURES * k or self._work >= MAX_EXTENSION * self._budget
+        return k < WINDOWS_FROM or self._size == len(WINDOWS) or self._work >= MAX_EXTENSION * self._budget
 
     @property
     def _work(self) -> float:
@@ -211,27 +212,30 @@ class KMedianStrategy(Strategy):
 
     def _solve_windows(self) -> None:
         """Solve windows of the incumbent by this very loop, all else held fixed."""
+        size, work, failures = WINDOWS[self._size]
         for _ in range(BATCH):
             if self.limits.should_stop() or self.search.iterations >= self.limits.max_iter:
                 return
-            centers = self.search.centers
-            middle = self._failed % centers.size
-            window = cut_window(self.cost, centers, self.live, self.search.home, middle, self.search.rng)
-            part = self._part(window)
+            centers, rng = self.search.centers, self.search.rng
+            middle = int(self._failed / failures) % centers.size
+            window = cut_window(self.cost, centers, self.live, self.search.home, middle, size, rng)
+            part = self._part(window, work)
             evolve_bound_reduce(part, lambda: None)
             self._bound_work += part._work + WINDOW_OVERHEAD
             self.search.iterations += part.search.iterations
             self._failed = 0 if part.upper < window.before * (1.0 - 1e-12) else self._failed + 1
             if part.upper <= window.before:  # an equally good one too, to cross plateaus
                 self.search.polish(np.concatenate([window.outside, window.candidates[part.search.centers]]))
+        if self._failed >= failures * self.instance.k:
+            self._size, self._failed = self._size + 1, 0
 
-    def _part(self, window: Window) -> KMedianStrategy:
+    def _part(self, window: Window, work: float) -> KMedianStrategy:
         """Return the strategy that solves a window from its present centres on."""
         instance = self.instance._replace(k=window.start.size)
         limits = replace(self.limits, gap_tol=0.0, max_iter=self.limits.max_iter - self.search.iterations)
         part = KMedianStrategy(window.cost, instance, limits, int(self.search.rng.integers(2**31)))
         part.search.polish(window.start)
-        part._budget = WINDOW_WORK
+        part._budget = work
         return part
 
     def bound(self) -> None:

@@ -13,9 +13,6 @@ import numpy as np
 
 from certiclust.space.lists import Floats, Ints
 
-#: Centres of a window.
-WINDOW = 16
-
 
 class Window(NamedTuple):
     """A part of an instance.
@@ -41,7 +38,9 @@ class Window(NamedTuple):
     before: float
 
 
-def cut_window(cost: Floats, centers: Ints, live: Ints, home: Ints, middle: int, rng: np.random.Generator) -> Window:
+def cut_window(
+    cost: Floats, centers: Ints, live: Ints, home: Ints, middle: int, size: int, rng: np.random.Generator
+) -> Window:
     """Return the window around a centre; every other time half of it lies around another one, drawn at random.
 
     Parameters
@@ -56,12 +55,14 @@ def cut_window(cost: Floats, centers: Ints, live: Ints, home: Ints, middle: int,
         Nearest client of every candidate.
     middle
         Position in `centers` of the centre in the middle.
+    size
+        Centres of the window.
     rng
         Source of the random decisions.
     """
     k, (m, n) = centers.size, cost.shape
     middles = [middle, int(rng.integers(k))] if rng.random() < 0.5 else [middle]
-    nearest = [np.argsort(cost[centers, home[centers[j]]], kind="stable")[: WINDOW // len(middles)] for j in middles]
+    nearest = [np.argsort(cost[centers, home[centers[j]]], kind="stable")[: size // len(middles)] for j in middles]
     inside = np.zeros(k, bool)
     inside[np.concatenate(nearest)] = True
     paid = cost[centers]
