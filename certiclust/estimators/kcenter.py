@@ -36,9 +36,10 @@ class KCenter(CertifiedClusterer):
         a square symmetric matrix with a zero diagonal.
     algorithm : {"auto", "gsemo"}, default="auto"
         ``"gsemo"`` is Algorithm 1 of the paper and nothing else; ``"auto"`` is the loop of evolution, bound and
-        reduction: a tabu search for covers below the best radius, a packing bound, and a branch tree.
+        reduction: GSEMO from farthest-first points mixed with a tabu search for covers below the best radius, a packing
+        bound, and a branch tree.
     max_iter : int, "theorem" or None, default=None
-        Iterations of GSEMO, counted as in the paper, for ``"auto"`` with the steps of the tabu search that follows.
+        Iterations of GSEMO, counted as in the paper, for ``"auto"`` with the steps of the tabu search.
         ``"theorem"`` is the ceiling of the expected iteration bound (an expectation: its condition is still checked).
         None: ``"gsemo"`` stops when its condition, f1 >= 0 at size k, holds; ``"auto"`` starts from farthest-first
         points instead, for which it holds, and ends when the gap is closed or its work, which is counted and not

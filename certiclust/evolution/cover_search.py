@@ -1,8 +1,13 @@
-"""Search for a small radius: farthest-first starts, then tabu search for a cover strictly below the incumbent.
+"""Search for a small radius: GSEMO from a farthest-first start, and tabu search for covers below the incumbent.
 
-After Zhang, Lü, Su, Li, Liu & Tang, "Vertex weighting-based tabu search for p-center problem", IJCAI 2020, with the
-client working set of Chen & Chen (2009): only a few hundred clients are looked at, and those that a cover of them
-leaves out are added.
+Two processes share their finds. P of Algorithm 1 begins with the prefixes of a farthest-first order instead of the
+empty set, so the theorem's condition, f1 >= 0 at size k, holds from the first moment; it is never lost, because of
+equal sizes the larger f1 survives. The tabu search minimises the radius itself: a reproduction operator whose
+offspring enter P as well.
+
+The tabu search is after Zhang, Lü, Su, Li, Liu & Tang, "Vertex weighting-based tabu search for p-center problem",
+IJCAI 2020, with the client working set of Chen & Chen (2009): only a few hundred clients are looked at, and those that
+a cover of them leaves out are added.
 """
 
 from __future__ import annotations
@@ -12,6 +17,8 @@ from math import inf
 
 import numpy as np
 
+from certiclust.evolution.engines import Member
+from certiclust.evolution.gsemo import plain_gsemo, random_choices, survivors
 from certiclust.evolution.kernels.rng import seeded
 from certiclust.problems import KCenterProblem
 from certiclust.space.cover import ClientLists, Floats, Ints, Sets
@@ -19,6 +26,10 @@ from certiclust.space.farthest import farthest_first
 
 #: Farthest-first starts.
 STARTS = 4
+#: Iterations of Algorithm 1 in a round of search; beyond so many entries of its distances it is left out.
+GENERATIONS, GSEMO_ENTRIES = 500, 3_000_000
+#: Work charged for an iteration of it, besides one unit per bit.
+GENERATION_WORK = 2500.0
 #: Clients in the working set at the start: this many, or this many times k.
 FEWEST_CLIENTS, CLIENTS_PER_CENTER = 300, 16
 #: First relative step below the incumbent, and the least; after it anything strictly below is asked for.
@@ -81,6 +92,10 @@ class CoverSearch:
         self._step = FIRST_STEP
         self._current: Ints = self.centers
         self._weight: Ints = np.zeros(0, dtype=np.int64)
+        #: P of Algorithm 1; empty where it is left out.
+        self.population: list[Member] = []
+        self.generations = 0
+        self._choose = random_choices(problem.space.m, seed)
 
     @property
     def lists(self) -> ClientLists:
@@ -95,8 +110,10 @@ class CoverSearch:
         best_first = 0
         for first in self._rng.integers(n, size=STARTS):
             before = self.upper
-            order, _, nearest = farthest_first(problem.space, problem.k, int(first))
+            order, gaps, nearest = farthest_first(problem.space, problem.k, int(first))
             self._certify(order, nearest)
+            if not self.population:
+                self._populate(order, gaps, float(nearest.max()))
             self.offer(order, nearest if order.size == problem.k else None)
             if self.upper < before:
                 best_first = int(first)
@@ -133,6 +150,35 @@ class CoverSearch:
         if h > self.h:
             self.h, self.apart = h, np.append(order, np.argmax(nearest)) if h > 0 else None
 
+    def _populate(self, order: Ints, separations: Floats, radius: float) -> None:
+        """Let P be the prefixes of a farthest-first order: each has f1 >= 0, known without any evaluation."""
+        if self.problem.space.n * self.problem.k > GSEMO_ENTRIES:
+            return
+        radii = np.append(separations[1:], radius)
+        best = -inf
+        for size in range(order.size, -1, -1):  # a prefix is in P if no longer one has at least its f1
+            f1 = inf if size <= 1 else float(separations[size - 1] - radii[size - 1])
+            if f1 > best:
+                self.population.insert(0, Member(np.sort(order[:size]).astype(np.intp), (0, f1)))
+                best = f1
+
+    def breed(self) -> None:
+        """Run some iterations of Algorithm 1, and take what P has at size k as a solution and for the bound."""
+        count = int(min(GENERATIONS, self.max_steps - self.steps))
+        if not self.population or count <= 0:
+            return
+        before = self.population[-1]
+        self.population = plain_gsemo(self.problem, count, self._choose, self.population)
+        self.generations += count
+        self.steps += count
+        self.work += count * (GENERATION_WORK + self.problem.space.m)
+        last = self.population[-1]
+        if last is not before and last.centers.size == self.problem.k:
+            distance = self.problem.nearest(last.centers)
+            if last.f1[1] >= 0:
+                self._certify(last.centers, distance)
+            self.offer(last.centers, distance)
+
     def offer(self, centers: Ints, distance: Floats | None = None) -> Floats:
         """Fill up to k centres, keep them if they are the best, and return the distances of all clients to them.
 
@@ -148,6 +194,9 @@ class CoverSearch:
         radius = float(distance.max())
         if radius < self.upper:
             self.upper, self.centers = radius, np.sort(centers)
+            if self.population:
+                child = self.centers.astype(np.intp)
+                self.population = survivors(self.population, Member(child, self.problem.f1(child)))
         self.work += 1.0 * k * distance.size
         return distance
 

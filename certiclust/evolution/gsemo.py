@@ -32,7 +32,9 @@ def random_choices(m: int, random_state: RandomState) -> Callable[[int], Choice]
     return lambda size: (int(rng.integers(size)), np.flatnonzero(rng.random(m) < 1.0 / m))
 
 
-def plain_gsemo(problem: Problem, max_iter: int, choose: Callable[[int], Choice]) -> list[Member]:
+def plain_gsemo(
+    problem: Problem, max_iter: int, choose: Callable[[int], Choice], population: Iterable[Member] | None = None
+) -> list[Member]:
     """Run Algorithm 1 as it is written, evaluating every offspring: the oracle of the compiled kernels.
 
     Parameters
@@ -43,33 +45,36 @@ def plain_gsemo(problem: Problem, max_iter: int, choose: Callable[[int], Choice]
         Number of iterations.
     choose : callable
         Given |P|, returns the parent's rank in P (smallest first) and the positions to flip.
+    population : iterable of Member or None
+        The P to go on from; None: the empty set alone, as in the paper.
 
     Returns
     -------
     list of Member
         The final population, smallest first.
     """
+    nothing = np.empty(0, dtype=np.intp)
+    members = [Member(nothing, problem.f1(nothing))] if population is None else list(population)
+    for _ in range(max_iter):
+        rank, flips = choose(len(members))
+        if flips.size == 0:
+            continue  # the parent itself, which takes its own place
+        centers = np.setxor1d(members[rank].centers, flips)
+        if len(centers) <= problem.k:
+            members = survivors(members, Member(centers, problem.f1(centers)))
+    return members
 
-    def dominates(z: Member, y: Member) -> bool:
-        return weakly_dominates(z, y) and not weakly_dominates(y, z)
+
+def survivors(population: list[Member], child: Member) -> list[Member]:
+    """Return P after an offspring: it enters unless a member dominates it, and those it weakly dominates leave."""
 
     def weakly_dominates(z: Member, y: Member) -> bool:
-        return z.f1 >= y.f1 and problem.f2(z.centers) >= problem.f2(y.centers)
+        return z.f1 >= y.f1 and len(z.centers) >= len(y.centers)
 
-    nothing = np.empty(0, dtype=np.intp)
-    population = [Member(nothing, problem.f1(nothing))]
-    for _ in range(max_iter):
-        rank, flips = choose(len(population))
-        centers = np.setxor1d(population[rank].centers, flips)
-        if len(centers) > problem.k:
-            continue
-        child = Member(centers, problem.f1(centers))
-        if any(dominates(z, child) for z in population):
-            continue
-        population = [z for z in population if not weakly_dominates(child, z)]
-        population.append(child)
-        population.sort(key=lambda z: len(z.centers))
-    return population
+    if any(weakly_dominates(z, child) and not weakly_dominates(child, z) for z in population):
+        return population
+    kept = [z for z in population if not weakly_dominates(child, z)]
+    return sorted([*kept, child], key=lambda z: len(z.centers))
 
 
 @dataclass(frozen=True)

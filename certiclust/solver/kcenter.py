@@ -15,14 +15,10 @@ from certiclust.bounds.odd_rows import violated_triples
 from certiclust.bounds.packing import NO_TRIPLES, LinearCover, Packing, relaxed_cover, uncovered_share, whole
 from certiclust.bounds.separation import separation_bound
 from certiclust.evolution.cover_search import CoverSearch, spread
-from certiclust.evolution.engines import Limits as Blocks
-from certiclust.evolution.engines import MaxEngine
 from certiclust.problems import KCenterProblem
 from certiclust.solver.loop import Strategy
 from certiclust.space.cover import ClientLists, Cover, Floats, Ints
 
-#: Blocks of Algorithm 1 (20 to 50 ms each) at the start, and the size of its tables beyond which it is left out.
-GSEMO_BLOCKS, GSEMO_TABLES = 3, 3_000_000
 #: The first relaxation asks about this share of the incumbent; relative gain of the bound below which it has settled,
 #: and below which triples are worth more.
 FIRST_SHARE, SETTLED, NEARLY = 0.95, 3e-4, 3e-3
@@ -79,7 +75,6 @@ class KCenterStrategy(Strategy):
         self.search = CoverSearch(problem, seed, limits.should_stop, limits.max_iter)
         self.search.start()
         self._lists: ClientLists | None = None
-        self.iterations = 0
         #: The optimum is at least this distance, by the witness.
         self.threshold = 0.0
         self.witness: dict[str, object] = {}
@@ -99,7 +94,6 @@ class KCenterStrategy(Strategy):
         self._proved_reach, self._failed_reach = 0.0, inf
         #: The bound that the relaxation reached by itself, and by how much its value at the incumbent falls short of k.
         self._base, self._short = 0.0, 0.0
-        self._seed = seed
         exact = problem.space.metric.name == "precomputed"  # a verifier reads the same numbers
         self._margin = (0.0, 0.0) if exact else rounding_margin(problem.space, 1)
 
@@ -133,7 +127,7 @@ class KCenterStrategy(Strategy):
     @property
     def steps(self) -> int:
         """Iterations of Algorithm 1 and steps of the tabu search."""
-        return self.iterations + self.search.steps
+        return self.search.steps
 
     @property
     def _work(self) -> float:
@@ -158,14 +152,9 @@ class KCenterStrategy(Strategy):
         return self._failed_reach - self._proved_reach < CLOSE
 
     def evolve(self) -> None:
-        """Run the tabu search: at length first, later against stagnation; before it Algorithm 1, where asked for.
-
-        The farthest-first start meets the theorem's condition at once, so Algorithm 1 runs only where the user gave
-        iterations.
-        """
+        """Run Algorithm 1 for a moment, then the tabu search: at length first, later against stagnation."""
+        self.search.breed()
         if self._rounds == 0:
-            if self.limits.max_iter < inf:
-                self._gsemo()
             self.search.run(FIRST_SEARCH * self._budget, self._goal, 1)
         elif self.search.work < (LITTLE if self._small else MUCH) * self._bound_work:
             self.search.run(0.05 * self._budget, self._goal, 2)
@@ -195,28 +184,6 @@ class KCenterStrategy(Strategy):
         """Forget distances at or beyond the incumbent: no better solution uses them."""
         if not self.limits.should_stop():
             self.lists.shrink(self.upper)
-
-    def _gsemo(self) -> None:
-        """Run Algorithm 1 until it meets f1 >= 0 at size k, or for a moment."""
-        problem = self.problem
-        if problem.space.n * (problem.k + 2) > GSEMO_TABLES:
-            return
-        engine = MaxEngine(problem, self._seed)
-        left = self.limits.max_iter - self.search.steps
-        blocks = Blocks(last=int(min(left, 2**60)), until_certified=True, target=0.0)
-        for _ in range(GSEMO_BLOCKS):
-            if engine.certified or engine.settled or engine.iteration >= left:
-                break
-            if self.limits.should_stop():
-                break
-            engine.advance(blocks)
-        self.iterations = engine.iteration
-        self.search.max_steps = self.limits.max_iter - engine.iteration
-        if engine.best is not None:
-            self.search.offer(engine.best)
-        if engine.h > self.search.h:
-            self.search.h, self.search.apart = engine.h, engine.apart
-        self.search.work += 2e7 * GSEMO_BLOCKS
 
     # The packing bound.
 

@@ -32,7 +32,7 @@ def run_kcenter(problem: KCenterProblem, limits: Limits, seed: int, record: Reco
     """Run the loop on a k-center problem.
 
     Every start is a farthest-first solution, for which f1 >= 0: the k + 1 points that prove ratio 2 are there from the
-    first moment, and Algorithm 1, where iterations are given, may better them.
+    first moment, and Algorithm 1, which goes on from there, may better them.
     """
     strategy = KCenterStrategy(problem, limits, seed)
 
@@ -49,7 +49,7 @@ def run_of(strategy: KCenterStrategy) -> KCenterRun:
     centers = np.asarray(strategy.search.centers, dtype=np.intp)
     bound = _with_cover(problem, strategy.separation, strategy.witness)
     proof = bound.witness.get("cover", {}).get("proof", "separation")
-    how = "GSEMO and tabu search" if strategy.iterations else "farthest-first starts and tabu search"
+    how = "GSEMO and tabu search" if strategy.search.generations else "farthest-first starts and tabu search"
     proof = "HiGHS, whom it trusts" if proof == "solver" else proof
     method = f"{how} for covers, {strategy.steps:,} iterations; lower bound by {proof}"
     return KCenterRun(centers, strategy.upper, bound, max(1, strategy.steps), method)

@@ -647,3 +647,49 @@ def test_the_fewest_clusters_of_more_points():
     for wrong in (-1.0, float("nan"), float("inf"), "far"):
         with pytest.raises(ValueError, match="radius"):
             KCenter().min_clusters(X, wrong)
+
+
+@quick
+@given(seeds)
+def test_gsemo_goes_on_from_farthest_first_points_and_keeps_its_condition(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(3, 40))
+    k = int(rng.integers(2, min(n, 9)))
+    points = rng.integers(0, 6, (n, 2)).astype(float) if seed % 2 else rng.random((n, 2))
+    if len(np.unique(points, axis=0)) <= k:
+        return
+    problem = KCenterProblem(build_space(points, None, Metric.of("euclidean"), np.ones(n)), k)
+    search = CoverSearch(problem, seed % 1000, lambda: False, 1200)
+    search.start()
+    for _ in range(4):
+        for member in search.population:
+            assert member.f1 == pytest.approx(problem.f1(member.centers), abs=1e-12)
+        # P holds no dominated solution: f1 falls strictly as the size grows. The condition is met and not lost.
+        values = [member.f1 for member in search.population]
+        sizes = [member.centers.size for member in search.population]
+        assert sorted(set(sizes)) == sizes
+        assert sorted(set(values), reverse=True) == values
+        assert sizes[-1] == k
+        assert values[-1][1] >= -1e-12
+        assert search.upper <= problem.radius(search.population[-1].centers)
+        assert search.generations <= 1200
+        before = values[-1]
+        search.breed()
+        assert search.population[-1].f1 >= before
+    assert search.generations == 1200
+    apart = points[search.apart]
+    assert len(apart) == k + 1
+    gaps = np.linalg.norm(apart[:, None] - apart[None], axis=2)[np.triu_indices(k + 1, 1)]
+    assert gaps.min() >= search.h * (1 - 1e-12)
+
+
+def test_offspring_of_the_tabu_search_enter_the_population():
+    """Two upright triples: the middle points have the least radius and the largest f1; no prefix holds both."""
+    points = np.array([[0.0, -5.0], [0.0, 0.0], [0.0, 5.0], [100.0, -5.0], [100.0, 0.0], [100.0, 5.0]])
+    problem = KCenterProblem(build_space(points, None, Metric.of("euclidean"), np.ones(6)), 2)
+    search = CoverSearch(problem, 0, lambda: False)
+    search.start()
+    assert search.population[-1].f1[1] < 95.0
+    search.offer(np.array([1, 4]))
+    assert search.population[-1].centers.tolist() == [1, 4]
+    assert search.population[-1].f1 == (0, 95.0)
