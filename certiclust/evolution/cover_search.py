@@ -20,6 +20,7 @@ import numpy as np
 from certiclust.evolution.engines import Member
 from certiclust.evolution.gsemo import plain_gsemo, random_choices, survivors
 from certiclust.evolution.kernels.rng import seeded
+from certiclust.evolution.recenter import recenter
 from certiclust.problems import KCenterProblem
 from certiclust.space.cover import ClientLists, Floats, Ints, Sets
 from certiclust.space.farthest import farthest_first
@@ -122,7 +123,14 @@ class CoverSearch:
                 break
         clients, _, _ = farthest_first(problem.space, size, best_first, should_stop=self.should_stop)
         self.work += 1.0 * n * (STARTS * problem.k + 2 * size)
+        self._recenter()
         self._look_at(clients)
+
+    def _recenter(self) -> None:
+        """Move the incumbent's centres within their clusters: the pool need not hold the best places of many points."""
+        if self._pooled:
+            self.offer(*recenter(self.problem, self.centers.astype(np.intp), self.should_stop))
+            self.work += 10.0 * self.problem.k * self.problem.space.n
 
     def _look_at(self, clients: Ints) -> None:
         """Set up the working set around the incumbent; where there are many candidates, with a pool of them."""
@@ -230,6 +238,7 @@ class CoverSearch:
                 self._step *= 0.5
                 self._weight[:] = 1
                 self._go_back(last)
+        self._recenter()
 
     def _go_back(self, last: bool) -> None:
         """Choose where to start after a failure: at the incumbent, now and then at a new farthest-first solution.

@@ -54,7 +54,7 @@ class Limits:
 
 def default_budget(n: int, k: int) -> float:
     """Return the work (of 5 to 7 ns) after which an unproved run ends; with few centres it has settled sooner."""
-    return 2e9 if n <= SMALL else min(2.2e9 + 2e5 * n + 1.4e7 * k, 6e9)
+    return 2e9 if n <= SMALL else min(2.2e9 + 2e5 * n + 1.4e7 * k, 5e9)
 
 
 class KCenterStrategy(Strategy):
