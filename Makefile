@@ -13,7 +13,7 @@ test: .venv/test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest
+	$(BIN)/pytest -n auto
 
 bench: .venv/bench
 	$(BIN)/python benchmarks/gsemo_speed.py
