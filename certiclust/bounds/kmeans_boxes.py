@@ -14,13 +14,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
+from scipy.optimize import Bounds, minimize
 
 from certiclust.bounds import kmeans_kernels as kernels
 from certiclust.bounds.kmeans_columns import descend, smooth
 
 Floats = NDArray[np.float64]
 Bits = NDArray[np.uint8]
+Improve = Callable[[Floats], tuple[Floats, float] | None]
 
 #: Smoothing of the least reduced cost, in shares of cost / k, from coarse to fine.
 SMOOTHING = (3e-2, 1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 3e-5)
@@ -34,8 +35,9 @@ MAX_COLUMNS, FRESH = 3000, 25
 STARTS, MAX_STARTS = 1000, 2000
 #: Levels of halved boxes, points listed for the boxes of one level, and rounds of boxes at most.
 MAX_LEVELS, MAX_ENTRIES, ROUNDS = 120, 10_000_000, 30
-#: Rounds that hardly help before it ends; a gap that counts as closed.
-IDLE, CLOSE = 6, 2.5e-10
+#: Rounds that hardly help before it ends; a gap that counts as closed; one above which a climb that promises to narrow
+#: it by less than a tenth is the last.
+IDLE, CLOSE, HOPELESS = 6, 2.5e-10, 1e-6
 #: Work that k-median spends on the last millionth.
 CLOSING = 1e7
 #: Local minima below all columns that become columns at once.
@@ -173,6 +175,8 @@ class BoxSearch:
     used, end
         The share of the time that is over (0 without a limit), and the one at which this search ends. Whenever most of
         what is left was spent on a climb, the rest is for a proof.
+    improve
+        Is given centres that the multipliers suggest, and returns a better solution if they lead to one, with its cost.
     """
 
     def __init__(
@@ -187,14 +191,14 @@ class BoxSearch:
         power: int = 2,
         used: Callable[[], float] = lambda: 0.0,
         end: float = 1.0,
+        improve: Improve = lambda _: None,
     ) -> None:
         self.points, self.weights, self.k = points, weights, k
-        self.centers, self.upper, self.max_work = centers, upper, max_work
+        self.max_work, self.improve = max_work, improve
         self.work, self.power, self.used, self.end = 0.0, power, used, end
-        self.should_stop: Callable[[], bool] = lambda: should_stop() or used() >= end
+        self.should_stop: Callable[[], bool] = lambda: should_stop() or used() >= self.end
         self._set_off()
-        near = np.stack([self._costs(c) for c in centers])
-        self.labels = near.argmin(axis=0)
+        near = self._adopt(centers, upper)
         near = np.partition(near, min(1, len(centers) - 1), axis=0)
         # A single centre serves everyone: multipliers above all costs. Otherwise a little above the nearest.
         self.u: Floats = 4.0 * near[0] + near[0].max() if k == 1 else near[0] + 0.3 * (near[1] - near[0])
@@ -205,10 +209,13 @@ class BoxSearch:
 
     def run(self, gap_tol: float) -> Boxes:
         """Return the best bound that was proved within the work."""
-        self._fill(np.concatenate([self.centers, self._minima(self.points)[0]]))
-        self._climb(SMOOTHING)
+        fresh = len(self.columns) == 0
+        more = self._minima(self.points)[0] if fresh else self.columns
+        self._fill(np.concatenate([self.centers, more]))
+        self._climb(SMOOTHING if fresh else AGAIN)
         idle = 0
         for _ in range(ROUNDS):
+            self._suggest()
             before = self.proved.lower
             found = self._prove()
             gap = self.upper - self.proved.lower
@@ -219,7 +226,38 @@ class BoxSearch:
             if len(found):
                 self._fill(np.concatenate([self._minima(found)[0], self.columns]))
             self._climb(AGAIN)
+            if gap > HOPELESS * self.upper and self.best - self.proved.lower < 0.1 * gap:
+                break
         return self.proved
+
+    def adopt(self, centers: Floats, upper: float, more_work: float) -> None:
+        """Take a better solution, more work and all the time for another run from the multipliers reached."""
+        self.max_work, self.end = self.work + more_work, 1.0
+        self._set_off()
+        self._adopt(centers, upper)
+
+    def _adopt(self, centers: Floats, upper: float) -> Floats:
+        """Make this the solution; returns the costs of all points to its centres."""
+        self.centers, self.upper = centers, upper
+        near = np.stack([self._costs(c) for c in centers])
+        self.labels = near.argmin(axis=0)
+        return near
+
+    def _suggest(self) -> None:
+        """Round the relaxation to disjoint columns of least reduced cost: where it is tight they are the optimum."""
+        reduced = np.minimum(self.costs - self.u, 0.0)
+        order = np.argsort(reduced.sum(axis=1), kind="stable")
+        served = np.zeros(len(self.u), dtype=bool)
+        chosen: list[int] = []
+        for j in order:
+            covers = reduced[j] < 0.0
+            if 2 * int((covers & served).sum()) < int(covers.sum()):
+                chosen.append(int(j))
+                served |= covers
+                if len(chosen) == self.k:
+                    break
+        if len(chosen) == self.k and (better := self.improve(self.columns[chosen])) is not None:
+            self._adopt(*better)
 
     def _set_off(self) -> None:
         """Say when the next climb has to end."""
@@ -279,8 +317,9 @@ class BoxSearch:
 
         options: Any = {"maxfun": STEPS, "ftol": 1e-13, "gtol": 1e-12}
         start: Any = self.u / unit
+        positive = Bounds(np.zeros(n), np.full(n, np.inf))
         try:
-            result = minimize(dual, start, jac=True, method="L-BFGS-B", bounds=[(0.0, None)] * n, options=options)
+            result = minimize(dual, start, jac=True, method="L-BFGS-B", bounds=positive, options=options)
         except _Stopped:
             return
         self.u = np.asarray(result.x) * unit
