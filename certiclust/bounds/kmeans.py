@@ -209,12 +209,13 @@ class KMeansBounds:
     def _few_directions(self, labels: Ints) -> bool:
         """Return whether boxes are worth a try: few columns, or few directions inside the clusters."""
         width = self.points.shape[1]
-        if not FEW_COLUMNS < width <= MANY_COLUMNS:
-            return width <= FEW_COLUMNS
+        if width <= FEW_COLUMNS or width > MANY_COLUMNS:
+            return bool(width <= FEW_COLUMNS)
         rows = centred(self.points, self.weights)
         spread = rows.points - _means(rows.points, self.weights, labels, self.k)[labels]
         variances = np.linalg.eigvalsh((self.weights[:, None] * spread).T @ spread)
-        return bool(np.sum(variances) ** 2 <= MAX_DIRECTIONS * np.square(variances).sum())
+        directions = float(variances.sum()) ** 2 / max(float(np.square(variances).sum()), np.finfo(float).tiny)
+        return bool(directions <= MAX_DIRECTIONS)
 
     def _boxes(self, centers: Floats, end: float, improve: Improve) -> Bound:
         rows = centred(self.points, self.weights, turn=True)

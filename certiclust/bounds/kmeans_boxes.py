@@ -14,17 +14,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import Bounds, minimize
+from scipy.optimize import minimize
+from scipy.spatial.distance import cdist
 
 from certiclust.bounds import kmeans_kernels as kernels
-from certiclust.bounds.kmeans_columns import descend, smooth
 
 Floats = NDArray[np.float64]
 Bits = NDArray[np.uint8]
 Improve = Callable[[Floats], tuple[Floats, float] | None]
 
 #: Smoothing of the least reduced cost, in shares of cost / k, from coarse to fine.
-SMOOTHING = (3e-2, 1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 3e-5)
+SMOOTHING = (3e-2, 3e-3, 3e-4, 3e-5)
 #: Where climbing goes on after the boxes have found a column that was missing.
 AGAIN = (1e-4, 3e-5)
 #: Evaluations of one climb, and climbs at one smoothing while columns are missing.
@@ -42,6 +42,8 @@ IDLE, CLOSE, HOPELESS = 6, 2.5e-10, 1e-6
 CLOSING = 1e7
 #: Local minima below all columns that become columns at once.
 MISSED = 100
+#: Steps of a descent at most, what one costs at a point, and points times starts between two polls.
+DESCENT_STEPS, DESCENT, POLLED = 60, 4.0, 300_000
 #: Times that boxes are tried again with a lower goal.
 RETRIES = 6
 #: Share of the time left that a climb may take, where time is limited.
@@ -130,6 +132,21 @@ def price(
         low, high, lists = half[opened, :width], half[opened, width : 2 * width], kept[: ends[-1] if len(ends) else 0]
     bits.append(np.zeros(len(opened), dtype=bool))
     return Priced(min(lower, least), load, np.concatenate(bits).astype(np.uint8), np.empty((0, width)), work)
+
+
+def descend(
+    points: Floats, weights: Floats, u: Floats, starts: Floats, power: int, should_stop: Callable[[], bool]
+) -> tuple[Floats, Floats]:
+    """Return local minima of phi near some starts, and their values; infinite where it was stopped before."""
+    columns = np.ascontiguousarray(points.T)
+    centers, values = starts.copy(), np.full(len(starts), np.inf)
+    size = max(1, POLLED // len(points))
+    for start in range(0, len(starts), size):
+        if should_stop():
+            break
+        part = slice(start, start + size)
+        kernels.descend(columns, weights, u, power, DESCENT_STEPS, centers[part], values[part])
+    return centers, values
 
 
 def rounded(u: Floats, bits: int) -> Floats:
@@ -239,7 +256,7 @@ class BoxSearch:
     def _adopt(self, centers: Floats, upper: float) -> Floats:
         """Make this the solution; returns the costs of all points to its centres."""
         self.centers, self.upper = centers, upper
-        near = np.stack([self._costs(c) for c in centers])
+        near = self._costs(centers)
         self.labels = near.argmin(axis=0)
         return near
 
@@ -271,14 +288,15 @@ class BoxSearch:
     def _spent(self) -> bool:
         return self.work >= self.max_work or self.should_stop()
 
-    def _costs(self, center: Floats) -> Floats:
-        """Return the weighted costs of all points to one centre."""
-        d = np.square(self.points - center).sum(axis=1)
-        return np.asarray(self.weights * (d if self.power == 2 else np.sqrt(d)))
+    def _costs(self, centers: Floats) -> Floats:
+        """Return the weighted costs of all points to some centres."""
+        costs = cdist(centers, self.points, "sqeuclidean" if self.power == 2 else "euclidean")
+        costs *= self.weights
+        return np.asarray(costs)
 
     def _minima(self, starts: Floats) -> tuple[Floats, Floats]:
         """Return local minima of phi near some starts, and their values."""
-        self.work += 12.0 * len(starts) * self.points.size
+        self.work += DESCENT * len(starts) * self.points.size
         return descend(self.points, self.weights, self.u, starts, self.power, self.should_stop)
 
     def _fill(self, centers: Floats) -> None:
@@ -286,9 +304,7 @@ class BoxSearch:
         scale = float(np.abs(self.points).max(initial=1e-300))
         _, first = np.unique(np.round(centers / scale, 9), axis=0, return_index=True)
         self.columns = centers[np.sort(first)][:MAX_COLUMNS]
-        self.costs = np.empty((len(self.columns), len(self.points)))
-        for j, c in enumerate(self.columns):
-            self.costs[j] = self._costs(c)
+        self.costs = self._costs(self.columns)
         self.work += 2.0 * len(self.columns) * self.points.size
 
     def _climb(self, shares: tuple[float, ...]) -> None:
@@ -303,7 +319,7 @@ class BoxSearch:
                     break
 
     def _ascend(self, mu: float) -> None:
-        """Climb the smoothed dual over the columns."""
+        """Climb the smoothed dual over the columns; a negative u has gradient 1, so none needs to be forbidden."""
         n = len(self.u)
         unit = self.upper / n
 
@@ -311,18 +327,17 @@ class BoxSearch:
             if self._climb_over():
                 raise _Stopped
             u, gradient = v * unit, np.zeros(n)
-            value = smooth(self.costs, u, mu, gradient)
-            self.work += 1.5 * self.costs.size
+            value = kernels.smooth(self.costs, u, mu, gradient)
+            self.work += 0.2 * self.costs.size
             return -(float(u.sum()) + self.k * value) / self.upper, -(1.0 + self.k * gradient) / n
 
         options: Any = {"maxfun": STEPS, "ftol": 1e-13, "gtol": 1e-12}
         start: Any = self.u / unit
-        positive = Bounds(np.zeros(n), np.full(n, np.inf))
         try:
-            result = minimize(dual, start, jac=True, method="L-BFGS-B", bounds=positive, options=options)
+            result = minimize(dual, start, jac=True, method="L-BFGS-B", options=options)
         except _Stopped:
             return
-        self.u = np.asarray(result.x) * unit
+        self.u = np.maximum(np.asarray(result.x) * unit, 0.0)
 
     def _enriched(self, mu: float) -> bool:
         """Look for local minima of phi at the new u, take them as columns; return whether some were missing."""
@@ -389,14 +404,14 @@ class BoxSearch:
 
     def _value(self, u: Floats) -> float:
         """Return the dual at u as far as the columns know."""
-        return float(u.sum()) + self.k * smooth(self.costs, u, 0.0, u)
+        return float(u.sum()) + self.k * float(kernels.smooth(self.costs, u, 0.0, u))
 
     def _level(self, u: Floats) -> Floats:
         """Return u moved so that all clusters of the solution have the same reduced cost.
 
         If the relaxation is tight, its optimal u are of this kind, and the bound is then the cost itself.
         """
-        own = np.stack([self._costs(c) for c in self.centers]).min(axis=0)
+        own = self._costs(self.centers).min(axis=0)
         rho = np.bincount(self.labels, own - u, minlength=self.k)
         size = np.maximum(np.bincount(self.labels, minlength=self.k), 1)
         return np.asarray(np.maximum(u + ((rho - rho.mean()) / size)[self.labels], 0.0))

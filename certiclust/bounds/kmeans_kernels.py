@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from certiclust.space.compiled import KERNEL
+from certiclust.space.compiled import FAST, KERNEL
 
 
 @njit(**KERNEL)
@@ -141,6 +141,77 @@ def halve(
             half[t, 2 * width + 3] = 0.0
             filled = first
     return inside, kept_ends[:opened], read
+
+
+@njit(**KERNEL, **FAST)
+def smooth(costs: Any, u: Any, mu: float, gradient: Any) -> float:
+    """Return a smooth upper model of min_j rho_j, and add its derivative by u to `gradient`.
+
+    The value is ``-mu log sum_j exp(-rho_j / mu)`` with ``rho_j = sum_i min(0, costs_ji - u_i)`` over the rows of
+    `costs` (columns of the relaxation by points); ``mu = 0`` gives the minimum itself and leaves `gradient` alone.
+    """
+    count, n = costs.shape
+    rho = np.empty(count)
+    for j in range(count):
+        s = 0.0
+        for i in range(n):
+            s += min(costs[j, i] - u[i], 0.0)
+        rho[j] = s
+    least = rho.min()
+    if mu == 0.0:
+        return least
+    mass = 0.0
+    for j in range(count):
+        rho[j] = np.exp((least - rho[j]) / mu)
+        mass += rho[j]
+    for j in range(count):
+        share = rho[j] / mass
+        if share > 1e-9:
+            for i in range(n):
+                gradient[i] -= share if costs[j, i] < u[i] else 0.0
+    return least - mu * np.log(mass)
+
+
+@njit(**KERNEL, **FAST)
+def descend(columns: Any, weights: Any, u: Any, power: int, steps: int, centers: Any, values: Any) -> None:
+    """Move centres to local minima of phi, at most so many steps each, and give its values there.
+
+    A step goes to the mean (power 2) of the points that a centre covers, or towards their median (power 1, Weiszfeld's
+    step). `columns` are the points by coordinates, so that loops over points vectorise.
+    """
+    width, n = columns.shape
+    far, place = np.empty(n), np.empty(width)
+    for c in range(len(centers)):
+        place[:] = centers[c]
+        values[c] = np.inf
+        for _ in range(steps):
+            far[:] = 0.0
+            for a in range(width):
+                x = place[a]
+                for i in range(n):
+                    far[i] += (columns[a, i] - x) ** 2
+            if power == 1:
+                for i in range(n):
+                    far[i] = np.sqrt(far[i])
+            value = mass = 0.0
+            for i in range(n):
+                v = weights[i] * far[i] - u[i]
+                value += min(v, 0.0)
+                pull = weights[i] if power == 2 else weights[i] / max(far[i], 1e-300)
+                far[i] = pull if v < 0.0 else 0.0
+                mass += far[i]
+            before = values[c]
+            if not value < before:
+                break
+            values[c] = value
+            centers[c] = place
+            if not mass > 0.0 or (power == 1 and value > before + 1e-7 * value):
+                break
+            for a in range(width):
+                total = 0.0
+                for i in range(n):
+                    total += far[i] * columns[a, i]
+                place[a] = total / mass
 
 
 @njit(**KERNEL)

@@ -20,6 +20,8 @@ Ints = NDArray[np.intp]
 
 #: Iterations between two looks at the bound.
 LOOK = 10
+#: A gap that is wide, and the share of it that iterations between two looks must close then.
+WIDE, LEAST = 0.2, 0.15
 #: Levels to which B is rounded.
 LEVELS = 2**14
 
@@ -65,13 +67,16 @@ def sdp_bound(
     for iteration in range(1, max_iter + 1):
         search.step()
         if iteration % LOOK == 0 or iteration == max_iter or should_stop():
-            value = search.value()
+            value, before = search.value(), best
             if value > best:
                 best, kept = value, search.signs
-            if upper - best <= max(gap_tol * best, 1e-10 * upper) or should_stop():
+            gap = upper - best
+            if gap <= max(gap_tol * best, 1e-10 * upper) or should_stop():
+                break
+            if gap > WIDE * best and best - before < LEAST * gap:
                 break
             if iteration % (5 * LOOK) == 0:
-                if best - checked < 0.03 * (upper - best):
+                if best - checked < 0.03 * gap:
                     break
                 checked = best
             search.balance()
