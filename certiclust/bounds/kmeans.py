@@ -30,15 +30,17 @@ MAX_POINTS = 20_000
 EXTREME = 1e60
 #: Points of one block of the boxes, and of the semidefinite bound.
 BOX_POINTS, SDP_POINTS = 2000, 300
-#: Work of all boxes together (about 2 ns each): for few points or many columns, for many points with few centres, and
-#: with more than these.
-BOX_WORK, LARGE_BOX_WORK, LARGEST_BOX_WORK = 6.0e8, 1.2e9, 3.0e9
-FEW_CENTERS = 20
+#: Work of all boxes together (about 2 ns each): for few points, for more with many columns, for more with few columns
+#: and few centres, and with more than these.
+BOX_WORK, WIDE_BOX_WORK, LARGE_BOX_WORK, LARGEST_BOX_WORK = 9.0e8, 4.0e8, 1.2e9, 3.0e9
+FEW_POINTS, FEW_CENTERS = 250, 20
 #: Share of that work for a second call with a better solution.
 SECOND_SHARE = 0.25
 #: Iterations of the semidefinite bound for one block, of all blocks together, and their cost together in n^3: alone,
 #: and after boxes.
 SDP_ITERATIONS, ALL_ITERATIONS, SDP_WORK, SECOND_SDP_WORK = 100, 500, 1.2e10, 5.0e9
+#: Blocks up to which that bound is followed to the end of its iterations, even if its gap stays wide.
+FEW_BLOCKS = 4
 #: Directions inside the clusters (participation ratio of the variances) up to which boxes are tried.
 MAX_DIRECTIONS = 5.0
 #: Columns up to which they are tried in any case, and at most.
@@ -301,8 +303,9 @@ def _box_searches(
 
     n, labels, improve = len(points), _nearest(points, centers), improve or _never
     count = -(-n // BOX_POINTS)
-    large = LARGE_BOX_WORK if k <= FEW_CENTERS else LARGEST_BOX_WORK
-    budget = (BOX_WORK if n <= 250 or points.shape[1] > FEW_COLUMNS else large) / count
+    narrow = LARGE_BOX_WORK if k <= FEW_CENTERS else LARGEST_BOX_WORK
+    many = narrow if points.shape[1] <= FEW_COLUMNS else WIDE_BOX_WORK
+    budget = (BOX_WORK if n <= FEW_POINTS else many) / count
     parts, search = [], None
     for done, members in enumerate(split(rows.points, weights, labels, k, count)):
         block, mass = rows.points[members], weights[members]
@@ -369,7 +372,7 @@ def _sdp(
         cost = float(mass @ np.square(block - means[labels[members]]).sum(axis=1))
         if not cost > 0.0:
             continue
-        proved = sdp_bound(block, mass, k, labels[members], cost, iterations, gap_tol, should_stop)
+        proved = sdp_bound(block, mass, k, labels[members], cost, iterations, gap_tol, should_stop, count > FEW_BLOCKS)
         if not proved.lower > 0.0:
             continue
         value += proved.lower
