@@ -250,7 +250,7 @@ def one_thread() -> Any:
 
 def centred(points: Floats, weights: Floats, turn: bool = False) -> Rows:
     """Return rows near the origin; with `turn` along their principal axes, the widest first."""
-    moved = points - points[0]
+    moved = np.subtract(points, points[0], dtype=np.float64)
     origin = weights @ moved / weights.sum()
     moved = moved - origin
     width = points.shape[1]

@@ -55,13 +55,13 @@ def centred(points: Floats, weights: Floats) -> tuple[Floats, Frame]:
     The first row is subtracted before anything is summed: at an offset of 1e8 a mean of the rows themselves would lose
     half of the digits.
     """
-    inside = points - points[0]
+    inside = np.subtract(points, points[0], dtype=np.float64)  # the only copy: rows of float32 stay what they are
     spread = float(np.abs(inside).max(initial=0.0))
     unit = 2.0 ** np.frexp(spread)[1] if spread > 0 else 1.0
     inside /= unit
     shift = (weights / weights.sum()) @ inside
     inside -= shift
-    return inside, Frame(points[0].copy(), shift * unit, float(unit))
+    return inside, Frame(points[0].astype(np.float64), shift * unit, float(unit))
 
 
 class Descent:
