@@ -15,7 +15,7 @@ from scipy.spatial.distance import cdist
 from certiclust.evolution.descent import Descent, Floats, Ints, Stopped, copy_clustering, draw
 
 if TYPE_CHECKING:
-    from certiclust.evolution.kernels.lloyd import Clustering
+    from certiclust.evolution.kernels.clustering import Clustering
 
 Labels = NDArray[np.int32]
 
@@ -216,7 +216,7 @@ class KMeansSearch:
 
     def _promising(self, rows: Ints) -> int:
         """Return the one of some points that gains most as an additional centre of the trial."""
-        from certiclust.evolution.kernels.lloyd import insertion_gain
+        from certiclust.evolution.kernels.hartigan import insertion_gain
 
         self.descent.work += 2 * len(self.descent.cloud.points) * self.descent.cloud.points.shape[1]
         return int(rows[np.argmax(insertion_gain(self.descent.cloud, self._trial, rows))])
