@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from certiclust.bounds.bound import Bound
+from certiclust.bounds.kmeans_evidence import packed_boxes, packed_sdp
+
+if TYPE_CHECKING:
+    from certiclust.bounds.kmeans_boxes import Boxes, BoxSearch, Improve
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -26,13 +30,17 @@ MAX_POINTS = 20_000
 EXTREME = 1e60
 #: Points of one block of the boxes, and of the semidefinite bound.
 BOX_POINTS, SDP_POINTS = 2000, 300
-#: Work of all boxes together (about 2 ns each): for few points or many columns, for many points with few centres, and
-#: with more than these.
-BOX_WORK, LARGE_BOX_WORK, LARGEST_BOX_WORK = 6.0e8, 1.2e9, 3.0e9
-FEW_CENTERS = 20
+#: Work of all boxes together (about 2 ns each): for few points, for more with many columns, for more with few columns
+#: and few centres, and with more than these.
+BOX_WORK, WIDE_BOX_WORK, LARGE_BOX_WORK, LARGEST_BOX_WORK = 9.0e8, 4.0e8, 1.2e9, 3.0e9
+FEW_POINTS, FEW_CENTERS = 250, 20
+#: Share of that work for a second call with a better solution.
+SECOND_SHARE = 0.25
 #: Iterations of the semidefinite bound for one block, of all blocks together, and their cost together in n^3: alone,
 #: and after boxes.
 SDP_ITERATIONS, ALL_ITERATIONS, SDP_WORK, SECOND_SDP_WORK = 100, 500, 1.2e10, 5.0e9
+#: Blocks up to which that bound is followed to the end of its iterations, even if its gap stays wide.
+FEW_BLOCKS = 4
 #: Directions inside the clusters (participation ratio of the variances) up to which boxes are tried.
 MAX_DIRECTIONS = 5.0
 #: Columns up to which they are tried in any case, and at most.
@@ -65,6 +73,14 @@ class Rows(NamedTuple):
     shift: float
     mass: float
 
+    def inside(self, points: Floats, first: Floats) -> Floats:
+        """Return points in the coordinates of these rows; `first` is the first row given."""
+        return np.asarray((points - first - self.origin) @ self.axes)
+
+    def outside(self, points: Floats, first: Floats) -> Floats:
+        """Return points in the coordinates given."""
+        return np.asarray(first + (self.origin + points @ self.axes.T))
+
     def safe(self, lower: float, power: int = 2) -> float:
         """Return the bound for the rows given, from one for these."""
         if power == 1:
@@ -83,7 +99,23 @@ def kmeans_bound(
     should_stop: Callable[[], bool] = lambda: False,
     used: Callable[[], float] = lambda: 0.0,
 ) -> Bound:
-    """Return a lower bound on the cost of any k centres, with its witness.
+    """Return a lower bound on the cost of any k centres, with its witness: all that `KMeansBounds` can do at once.
+
+    Parameters
+    ----------
+    points, weights, k, gap_tol, should_stop, used
+        As for `KMeansBounds`.
+    centers, upper
+        A good solution and its cost: it says where to look; the bound holds whatever it is.
+    """
+    bounds = KMeansBounds(points, weights, k, gap_tol, should_stop, used)
+    bounds.boxes(centers, upper)
+    bounds.sdp(centers, upper)
+    return bounds.best
+
+
+class KMeansBounds:
+    """Lower bounds on the cost of any k centres, by boxes first; a better solution may come in between.
 
     Parameters
     ----------
@@ -91,8 +123,6 @@ def kmeans_bound(
         Clients and their positive weights.
     k
         Number of centres.
-    centers, upper
-        A good solution and its cost: it says where to look; the bound holds whatever it is.
     gap_tol
         Stop once ``upper / bound - 1`` is at most this.
     should_stop
@@ -100,26 +130,117 @@ def kmeans_bound(
     used
         The share of the time that is over, 0 where it is not limited.
 
-    Returns
-    -------
-    Bound
+    Attributes
+    ----------
+    best : Bound
         Without a ratio. `because` says how the value was proved, or why it is 0.
     """
-    n = len(points)
-    if not upper > 0.0 or k >= n:
-        return Bound(0.0, None, THEOREM, "the cost is zero" if not upper > 0.0 else "as many centres as points")
-    if k == 1:
-        rows = centred(points, weights)
-        total = float(weights @ np.square(rows.points).sum(axis=1))
-        off = float(np.square(weights @ rows.points).sum()) / float(weights.sum())
-        value = rows.safe(total * (1.0 - 4.0 * 2.0**-52 * (n + points.shape[1] + 16)) - 2.0 * off)
-        return Bound(value, None, THEOREM, "a single centre: the mean")
-    if not 1.0 / EXTREME < upper < EXTREME:
-        return Bound(0.0, None, THEOREM, f"no bound is tried for costs outside {1.0 / EXTREME:g} to {EXTREME:g}")
-    if n > MAX_POINTS:
-        return Bound(0.0, None, THEOREM, f"no bound is tried above {MAX_POINTS} points")
-    with one_thread():
-        return _best_bound(points, weights, k, centers, upper, gap_tol, should_stop, used)
+
+    def __init__(
+        self,
+        points: Floats,
+        weights: Floats,
+        k: int,
+        gap_tol: float = 0.0,
+        should_stop: Callable[[], bool] = lambda: False,
+        used: Callable[[], float] = lambda: 0.0,
+    ) -> None:
+        self.points, self.weights, self.k = points, weights, k
+        self.gap_tol, self.should_stop, self.used = gap_tol, should_stop, used
+        self.best = Bound(0.0, None, THEOREM, "it was stopped before a bound was tried")
+        self._boxed = False
+        self._search: tuple[Rows, BoxSearch] | None = None
+
+    def boxes(self, centers: Floats, upper: float, end: float = 1.0, improve: Improve | None = None) -> None:
+        """Bound by boxes where that is worth a try, or by a formula; a second call goes on from the first.
+
+        Parameters
+        ----------
+        centers, upper
+            A good solution and its cost.
+        end
+            Share of the time at which to give up.
+        improve
+            Called with centres that the multipliers suggest; returns a better solution and its cost, or None.
+        """
+        if self._plain(centers, upper):
+            return
+        with one_thread():
+            if self._search is not None:
+                rows, search = self._search
+                search.adopt(rows.inside(centers, self.points[0]), upper, SECOND_SHARE * search.max_work)
+                proved = _boxes_of(rows, [(np.arange(len(self.points)), search.run(self.gap_tol))])
+            elif self._few_directions(_nearest(self.points, centers)):
+                self._boxed = True
+                proved = self._boxes(centers, end, improve or _never)
+            else:
+                return
+        self.best = proved if proved.value > self.best.value else self.best
+
+    def sdp(self, centers: Floats, upper: float) -> None:
+        """Bound by the semidefinite program where boxes are not tried or leave a wide gap."""
+        if self._plain(centers, upper):
+            return
+        # Boxes that were not cut off are nearly always the better bound.
+        wide = WIDE if len(self.points) <= SDP_POINTS else VERY_WIDE
+        if upper - self.best.value > max(wide, self.gap_tol) * self.best.value and not self.should_stop():
+            work = SECOND_SDP_WORK if self._boxed else SDP_WORK
+            with one_thread():
+                labels = _nearest(self.points, centers)
+                other = _sdp(self.points, self.weights, self.k, labels, self.gap_tol, self.should_stop, work)
+            self.best = other if other.value > self.best.value or not self._boxed else self.best
+
+    def _plain(self, centers: Floats, upper: float) -> bool:
+        """Return whether there is nothing to search for: the bound is a formula, or none is tried."""
+        n, why = len(self.points), ""
+        if not upper > 0.0:
+            why = "the cost is zero"
+        elif self.k >= n:
+            why = "as many centres as points"
+        elif self.k == 1:
+            self.best = _single(self.points, self.weights)
+            return True
+        elif not 1.0 / EXTREME < upper < EXTREME:
+            why = f"no bound is tried for costs outside {1.0 / EXTREME:g} to {EXTREME:g}"
+        elif n > MAX_POINTS:
+            why = f"no bound is tried above {MAX_POINTS} points"
+        if why:
+            self.best = Bound(0.0, None, THEOREM, why)
+        return why != ""
+
+    def _few_directions(self, labels: Ints) -> bool:
+        """Return whether boxes are worth a try: few columns, or few directions inside the clusters."""
+        width = self.points.shape[1]
+        if width <= FEW_COLUMNS or width > MANY_COLUMNS:
+            return bool(width <= FEW_COLUMNS)
+        rows = centred(self.points, self.weights)
+        spread = rows.points - _means(rows.points, self.weights, labels, self.k)[labels]
+        variances = np.linalg.eigvalsh((self.weights[:, None] * spread).T @ spread)
+        directions = float(variances.sum()) ** 2 / max(float(np.square(variances).sum()), np.finfo(float).tiny)
+        return bool(directions <= MAX_DIRECTIONS)
+
+    def _boxes(self, centers: Floats, end: float, improve: Improve) -> Bound:
+        rows = centred(self.points, self.weights, turn=True)
+        first = self.points[0]
+
+        def inside(suggested: Floats) -> tuple[Floats, float] | None:
+            better = improve(rows.outside(suggested, first))
+            return None if better is None else (rows.inside(better[0], first), better[1])
+
+        parts, search = _box_searches(
+            self.points, self.weights, self.k, centers, rows, self.gap_tol, self.should_stop, self.used, end, inside
+        )
+        self._search = None if search is None else (rows, search)
+        return _boxes_of(rows, parts)
+
+
+def _single(points: Floats, weights: Floats) -> Bound:
+    """Return the optimum of one centre, rounding subtracted."""
+    rows = centred(points, weights)
+    total = float(weights @ np.square(rows.points).sum(axis=1))
+    off = float(np.square(weights @ rows.points).sum()) / float(weights.sum())
+    value = rows.safe(total * (1.0 - 4.0 * 2.0**-52 * (len(points) + points.shape[1] + 16)) - 2.0 * off)
+    return Bound(value, None, THEOREM, "a single centre: the mean")
 
 
 def one_thread() -> Any:
@@ -127,40 +248,9 @@ def one_thread() -> Any:
     return threadpool_limits(limits=1, user_api="blas")
 
 
-def _best_bound(
-    points: Floats,
-    weights: Floats,
-    k: int,
-    centers: Floats,
-    upper: float,
-    gap_tol: float,
-    should_stop: Callable[[], bool],
-    used: Callable[[], float],
-) -> Bound:
-    """Return the better of the bounds that are worth a try."""
-    labels = _nearest(points, centers)
-    rows = centred(points, weights)
-    spread = rows.points - _means(rows.points, weights, labels, k)[labels]
-    variances = np.linalg.eigvalsh((weights[:, None] * spread).T @ spread)
-    if not variances.max() > 0.0:
-        return Bound(0.0, None, THEOREM, "the cost is zero")
-    directions = float(variances.sum()) ** 2 / float(np.square(variances).sum())
-    best, sdp_work = Bound(0.0, None, THEOREM, "too many directions for boxes"), SDP_WORK
-    few = points.shape[1] <= FEW_COLUMNS
-    if few or (points.shape[1] <= MANY_COLUMNS and directions <= MAX_DIRECTIONS):
-        sdp_work = SECOND_SDP_WORK
-        best = _boxes(points, weights, k, labels, gap_tol, should_stop, used)
-    # Boxes that were not cut off are nearly always the better bound.
-    wide = WIDE if len(points) <= SDP_POINTS else VERY_WIDE
-    if upper - best.value > max(wide, gap_tol) * best.value and not should_stop():
-        other = _sdp(points, weights, k, labels, gap_tol, should_stop, sdp_work)
-        best = other if other.value > best.value else best
-    return best
-
-
 def centred(points: Floats, weights: Floats, turn: bool = False) -> Rows:
     """Return rows near the origin; with `turn` along their principal axes, the widest first."""
-    moved = points - points[0]
+    moved = np.subtract(points, points[0], dtype=np.float64)
     origin = weights @ moved / weights.sum()
     moved = moved - origin
     width = points.shape[1]
@@ -190,47 +280,68 @@ def kmedian_bound(
     if points.shape[1] > FEW_COLUMNS or len(points) > MAX_POINTS:
         return Bound(0.0, None, "", "too many columns or points for boxes")
     with one_thread():
-        return _boxes(points, weights, k, _nearest(points, centers), gap_tol, should_stop, medians=centers)
+        rows = centred(points, weights, turn=True)
+        parts, _ = _box_searches(points, weights, k, centers, rows, gap_tol, should_stop, power=1)
+    return _boxes_of(rows, parts, 1)
 
 
-def _boxes(
+def _box_searches(
     points: Floats,
     weights: Floats,
     k: int,
-    labels: Ints,
+    centers: Floats,
+    rows: Rows,
     gap_tol: float,
     should_stop: Callable[[], bool],
     used: Callable[[], float] = lambda: 0.0,
-    medians: Floats | None = None,
-) -> Bound:
-    """Return the bound by boxes; with `medians`, centres of the clusters, that of k-median."""
+    end: float = 1.0,
+    improve: Improve | None = None,
+    power: int = 2,
+) -> tuple[list[tuple[Ints, Boxes]], BoxSearch | None]:
+    """Return what boxes prove about every block, and the search itself where all points are one block."""
     from certiclust.bounds.kmeans_boxes import BoxSearch
 
-    rows = centred(points, weights, turn=True)
-    power = 2 if medians is None else 1
-    n = len(points)
+    n, labels, improve = len(points), _nearest(points, centers), improve or _never
     count = -(-n // BOX_POINTS)
-    large = LARGE_BOX_WORK if k <= FEW_CENTERS else LARGEST_BOX_WORK
-    budget = (BOX_WORK if n <= 250 or points.shape[1] > FEW_COLUMNS else large) / count
-    value, witness = 0.0, []
+    narrow = LARGE_BOX_WORK if k <= FEW_CENTERS else LARGEST_BOX_WORK
+    many = narrow if points.shape[1] <= FEW_COLUMNS else WIDE_BOX_WORK
+    budget = (BOX_WORK if n <= FEW_POINTS else many) / count
+    parts, search = [], None
     for done, members in enumerate(split(rows.points, weights, labels, k, count)):
         block, mass = rows.points[members], weights[members]
-        if medians is None:
-            middles = _means(block, mass, labels[members], k)
-        else:
-            middles = (medians - points[0] - rows.origin) @ rows.axes
+        middles = rows.inside(centers, points[0]) if power == 1 else _means(block, mass, labels[members], k)
         cost = float(mass @ np.linalg.norm(block - middles[labels[members]], axis=1) ** power)
-        if not cost > 0.0 or should_stop():
+        if not cost > 0.0 or should_stop() or used() >= end:
             continue
-        end = used() + (1.0 - used()) / (count - done)
-        proved = BoxSearch(block, mass, k, middles, cost, budget, should_stop, power, used, end).run(gap_tol)
-        if not proved.lower > 0.0:
-            continue
-        value += proved.lower
-        witness.append((members, proved.u, proved.bits))
-    if not value > 0.0:
+        until = used() + (end - used()) / (count - done)
+        hook = improve if count == 1 else _told(improve) if done == 0 else _never
+        search = BoxSearch(block, mass, k, middles, cost, budget, should_stop, power, used, until, hook)
+        proved = search.run(gap_tol)
+        if proved.lower > 0.0:
+            parts.append((members, proved))
+    return parts, search if count == 1 else None
+
+
+def _never(_: Floats) -> None:
+    """Know no better solution."""
+
+
+def _told(improve: Improve) -> Improve:
+    """Return `improve` for a block, whose own solution stays: the cost that it returns is that of all points."""
+
+    def tell(suggested: Floats) -> None:
+        improve(suggested)
+
+    return tell
+
+
+def _boxes_of(rows: Rows, parts: list[tuple[Ints, Boxes]], power: int = 2) -> Bound:
+    """Return the bound of all blocks together, with its evidence."""
+    parts = [(members, proved) for members, proved in parts if proved.lower > 0.0]
+    if not parts:
         return Bound(0.0, None, THEOREM, "nothing was proved by boxes")
-    evidence = {"boxes": packed_boxes(witness, rows.axes)}
+    value = sum(proved.lower for _, proved in parts)
+    evidence = {"boxes": packed_boxes([(members, proved.u, proved.bits) for members, proved in parts], rows.axes)}
     return Bound(rows.safe(value, power), None, THEOREM, "multipliers and boxes", evidence)
 
 
@@ -261,7 +372,7 @@ def _sdp(
         cost = float(mass @ np.square(block - means[labels[members]]).sum(axis=1))
         if not cost > 0.0:
             continue
-        proved = sdp_bound(block, mass, k, labels[members], cost, iterations, gap_tol, should_stop)
+        proved = sdp_bound(block, mass, k, labels[members], cost, iterations, gap_tol, should_stop, count > FEW_BLOCKS)
         if not proved.lower > 0.0:
             continue
         value += proved.lower
@@ -269,39 +380,6 @@ def _sdp(
     if not value > 0.0:
         return Bound(0.0, None, THEOREM, "nothing was proved by the semidefinite relaxation")
     return Bound(rows.safe(value), None, THEOREM, "semidefinite relaxation", {"sdp": packed_sdp(witness)})
-
-
-def packed_boxes(parts: list[tuple[Ints, Floats, NDArray[np.uint8]]], axes: Floats) -> dict[str, Any]:
-    """Return the evidence of the boxes as arrays: blocks one after the other, multipliers as integers."""
-    units = [2.0 ** (math.frexp(float(u.max()))[1] - 50) if u.any() else 1.0 for _, u, _ in parts]
-    units = [_coarsest(u, unit) for (_, u, _), unit in zip(parts, units, strict=True)]
-    whole = [np.round(u / unit).astype(np.int64) for (_, u, _), unit in zip(parts, units, strict=True)]
-    return {
-        "members": np.concatenate([members for members, _, _ in parts]),
-        "ends": np.cumsum([len(members) for members, _, _ in parts]),
-        "axes": axes.ravel(),
-        "units": np.array(units),
-        "u": np.concatenate(whole),
-        "tree": np.packbits(np.concatenate([bits for _, _, bits in parts])),
-        "tree_ends": np.cumsum([len(bits) for _, _, bits in parts]),
-    }
-
-
-def _coarsest(u: Floats, unit: float) -> float:
-    """Return the largest power of two times `unit` of which all u are multiples."""
-    whole = np.round(u / unit).astype(np.int64)
-    bits = int(np.bitwise_or.reduce(whole))
-    return unit * float(bits & -bits) if bits else 1.0
-
-
-def packed_sdp(parts: list[tuple[Ints, float, NDArray[np.int32]]]) -> dict[str, Any]:
-    """Return the evidence of the semidefinite bound as arrays: the upper triangles of B, in units."""
-    return {
-        "members": np.concatenate([members for members, _, _ in parts]),
-        "ends": np.cumsum([len(members) for members, _, _ in parts]),
-        "units": np.array([unit for _, unit, _ in parts]),
-        "entries": np.concatenate([B[np.triu_indices(len(B))] for _, _, B in parts]).astype(np.uint16),
-    }
 
 
 def split(points: Floats, weights: Floats, labels: Ints, k: int, count: int) -> list[Ints]:

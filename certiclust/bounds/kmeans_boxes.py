@@ -15,15 +15,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
+from scipy.spatial.distance import cdist
 
 from certiclust.bounds import kmeans_kernels as kernels
-from certiclust.bounds.kmeans_columns import descend, smooth
 
 Floats = NDArray[np.float64]
 Bits = NDArray[np.uint8]
+Improve = Callable[[Floats], tuple[Floats, float] | None]
 
 #: Smoothing of the least reduced cost, in shares of cost / k, from coarse to fine.
-SMOOTHING = (3e-2, 1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 3e-5)
+SMOOTHING = (3e-2, 3e-3, 3e-4, 3e-5)
 #: Where climbing goes on after the boxes have found a column that was missing.
 AGAIN = (1e-4, 3e-5)
 #: Evaluations of one climb, and climbs at one smoothing while columns are missing.
@@ -34,12 +35,15 @@ MAX_COLUMNS, FRESH = 3000, 25
 STARTS, MAX_STARTS = 1000, 2000
 #: Levels of halved boxes, points listed for the boxes of one level, and rounds of boxes at most.
 MAX_LEVELS, MAX_ENTRIES, ROUNDS = 120, 10_000_000, 30
-#: Rounds that hardly help before it ends; a gap that counts as closed.
-IDLE, CLOSE = 6, 2.5e-10
+#: Rounds that hardly help before it ends; a gap that counts as closed; one above which a climb that promises to narrow
+#: it by less than a tenth is the last.
+IDLE, CLOSE, HOPELESS = 6, 2.5e-10, 1e-6
 #: Work that k-median spends on the last millionth.
 CLOSING = 1e7
 #: Local minima below all columns that become columns at once.
 MISSED = 100
+#: Steps of a descent at most, what one costs at a point, and points times starts between two polls.
+DESCENT_STEPS, DESCENT, POLLED = 60, 4.0, 300_000
 #: Times that boxes are tried again with a lower goal.
 RETRIES = 6
 #: Share of the time left that a climb may take, where time is limited.
@@ -130,6 +134,21 @@ def price(
     return Priced(min(lower, least), load, np.concatenate(bits).astype(np.uint8), np.empty((0, width)), work)
 
 
+def descend(
+    points: Floats, weights: Floats, u: Floats, starts: Floats, power: int, should_stop: Callable[[], bool]
+) -> tuple[Floats, Floats]:
+    """Return local minima of phi near some starts, and their values; infinite where it was stopped before."""
+    columns = np.ascontiguousarray(points.T)
+    centers, values = starts.copy(), np.full(len(starts), np.inf)
+    size = max(1, POLLED // len(points))
+    for start in range(0, len(starts), size):
+        if should_stop():
+            break
+        part = slice(start, start + size)
+        kernels.descend(columns, weights, u, power, DESCENT_STEPS, centers[part], values[part])
+    return centers, values
+
+
 def rounded(u: Floats, bits: int) -> Floats:
     """Return u on a power-of-two grid `bits` below its mean, and not negative."""
     mean = float(u.mean())
@@ -173,6 +192,8 @@ class BoxSearch:
     used, end
         The share of the time that is over (0 without a limit), and the one at which this search ends. Whenever most of
         what is left was spent on a climb, the rest is for a proof.
+    improve
+        Is given centres that the multipliers suggest, and returns a better solution if they lead to one, with its cost.
     """
 
     def __init__(
@@ -187,14 +208,14 @@ class BoxSearch:
         power: int = 2,
         used: Callable[[], float] = lambda: 0.0,
         end: float = 1.0,
+        improve: Improve = lambda _: None,
     ) -> None:
         self.points, self.weights, self.k = points, weights, k
-        self.centers, self.upper, self.max_work = centers, upper, max_work
+        self.max_work, self.improve = max_work, improve
         self.work, self.power, self.used, self.end = 0.0, power, used, end
-        self.should_stop: Callable[[], bool] = lambda: should_stop() or used() >= end
+        self.should_stop: Callable[[], bool] = lambda: should_stop() or used() >= self.end
         self._set_off()
-        near = np.stack([self._costs(c) for c in centers])
-        self.labels = near.argmin(axis=0)
+        near = self._adopt(centers, upper)
         near = np.partition(near, min(1, len(centers) - 1), axis=0)
         # A single centre serves everyone: multipliers above all costs. Otherwise a little above the nearest.
         self.u: Floats = 4.0 * near[0] + near[0].max() if k == 1 else near[0] + 0.3 * (near[1] - near[0])
@@ -205,10 +226,13 @@ class BoxSearch:
 
     def run(self, gap_tol: float) -> Boxes:
         """Return the best bound that was proved within the work."""
-        self._fill(np.concatenate([self.centers, self._minima(self.points)[0]]))
-        self._climb(SMOOTHING)
+        fresh = len(self.columns) == 0
+        more = self._minima(self.points)[0] if fresh else self.columns
+        self._fill(np.concatenate([self.centers, more]))
+        self._climb(SMOOTHING if fresh else AGAIN)
         idle = 0
         for _ in range(ROUNDS):
+            self._suggest()
             before = self.proved.lower
             found = self._prove()
             gap = self.upper - self.proved.lower
@@ -219,7 +243,38 @@ class BoxSearch:
             if len(found):
                 self._fill(np.concatenate([self._minima(found)[0], self.columns]))
             self._climb(AGAIN)
+            if gap > HOPELESS * self.upper and self.best - self.proved.lower < 0.1 * gap:
+                break
         return self.proved
+
+    def adopt(self, centers: Floats, upper: float, more_work: float) -> None:
+        """Take a better solution, more work and all the time for another run from the multipliers reached."""
+        self.max_work, self.end = self.work + more_work, 1.0
+        self._set_off()
+        self._adopt(centers, upper)
+
+    def _adopt(self, centers: Floats, upper: float) -> Floats:
+        """Make this the solution; returns the costs of all points to its centres."""
+        self.centers, self.upper = centers, upper
+        near = self._costs(centers)
+        self.labels = near.argmin(axis=0)
+        return near
+
+    def _suggest(self) -> None:
+        """Round the relaxation to disjoint columns of least reduced cost: where it is tight they are the optimum."""
+        reduced = np.minimum(self.costs - self.u, 0.0)
+        order = np.argsort(reduced.sum(axis=1), kind="stable")
+        served = np.zeros(len(self.u), dtype=bool)
+        chosen: list[int] = []
+        for j in order:
+            covers = reduced[j] < 0.0
+            if 2 * int((covers & served).sum()) < int(covers.sum()):
+                chosen.append(int(j))
+                served |= covers
+                if len(chosen) == self.k:
+                    break
+        if len(chosen) == self.k and (better := self.improve(self.columns[chosen])) is not None:
+            self._adopt(*better)
 
     def _set_off(self) -> None:
         """Say when the next climb has to end."""
@@ -233,14 +288,15 @@ class BoxSearch:
     def _spent(self) -> bool:
         return self.work >= self.max_work or self.should_stop()
 
-    def _costs(self, center: Floats) -> Floats:
-        """Return the weighted costs of all points to one centre."""
-        d = np.square(self.points - center).sum(axis=1)
-        return np.asarray(self.weights * (d if self.power == 2 else np.sqrt(d)))
+    def _costs(self, centers: Floats) -> Floats:
+        """Return the weighted costs of all points to some centres."""
+        costs = cdist(centers, self.points, "sqeuclidean" if self.power == 2 else "euclidean")
+        costs *= self.weights
+        return np.asarray(costs)
 
     def _minima(self, starts: Floats) -> tuple[Floats, Floats]:
         """Return local minima of phi near some starts, and their values."""
-        self.work += 12.0 * len(starts) * self.points.size
+        self.work += DESCENT * len(starts) * self.points.size
         return descend(self.points, self.weights, self.u, starts, self.power, self.should_stop)
 
     def _fill(self, centers: Floats) -> None:
@@ -248,9 +304,7 @@ class BoxSearch:
         scale = float(np.abs(self.points).max(initial=1e-300))
         _, first = np.unique(np.round(centers / scale, 9), axis=0, return_index=True)
         self.columns = centers[np.sort(first)][:MAX_COLUMNS]
-        self.costs = np.empty((len(self.columns), len(self.points)))
-        for j, c in enumerate(self.columns):
-            self.costs[j] = self._costs(c)
+        self.costs = self._costs(self.columns)
         self.work += 2.0 * len(self.columns) * self.points.size
 
     def _climb(self, shares: tuple[float, ...]) -> None:
@@ -265,7 +319,7 @@ class BoxSearch:
                     break
 
     def _ascend(self, mu: float) -> None:
-        """Climb the smoothed dual over the columns."""
+        """Climb the smoothed dual over the columns; a negative u has gradient 1, so none needs to be forbidden."""
         n = len(self.u)
         unit = self.upper / n
 
@@ -273,17 +327,17 @@ class BoxSearch:
             if self._climb_over():
                 raise _Stopped
             u, gradient = v * unit, np.zeros(n)
-            value = smooth(self.costs, u, mu, gradient)
-            self.work += 1.5 * self.costs.size
+            value = kernels.smooth(self.costs, u, mu, gradient)
+            self.work += 0.2 * self.costs.size
             return -(float(u.sum()) + self.k * value) / self.upper, -(1.0 + self.k * gradient) / n
 
         options: Any = {"maxfun": STEPS, "ftol": 1e-13, "gtol": 1e-12}
         start: Any = self.u / unit
         try:
-            result = minimize(dual, start, jac=True, method="L-BFGS-B", bounds=[(0.0, None)] * n, options=options)
+            result = minimize(dual, start, jac=True, method="L-BFGS-B", options=options)
         except _Stopped:
             return
-        self.u = np.asarray(result.x) * unit
+        self.u = np.maximum(np.asarray(result.x) * unit, 0.0)
 
     def _enriched(self, mu: float) -> bool:
         """Look for local minima of phi at the new u, take them as columns; return whether some were missing."""
@@ -350,14 +404,14 @@ class BoxSearch:
 
     def _value(self, u: Floats) -> float:
         """Return the dual at u as far as the columns know."""
-        return float(u.sum()) + self.k * smooth(self.costs, u, 0.0, u)
+        return float(u.sum()) + self.k * float(kernels.smooth(self.costs, u, 0.0, u))
 
     def _level(self, u: Floats) -> Floats:
         """Return u moved so that all clusters of the solution have the same reduced cost.
 
         If the relaxation is tight, its optimal u are of this kind, and the bound is then the cost itself.
         """
-        own = np.stack([self._costs(c) for c in self.centers]).min(axis=0)
+        own = self._costs(self.centers).min(axis=0)
         rho = np.bincount(self.labels, own - u, minlength=self.k)
         size = np.maximum(np.bincount(self.labels, minlength=self.k), 1)
         return np.asarray(np.maximum(u + ((rho - rho.mean()) / size)[self.labels], 0.0))

@@ -10,7 +10,52 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from certiclust.space.compiled import KERNEL
+from certiclust.space.compiled import FAST, KERNEL, PART
+
+
+@njit(**PART)
+def take_half(low: Any, high: Any, second: bool, lo: Any, hi: Any) -> None:
+    """Write the corners of one half of a box, halved across its longest side (the first of equal ones)."""
+    axis = 0
+    for a in range(len(low)):
+        lo[a], hi[a] = low[a], high[a]
+        if hi[a] - lo[a] > (1.0 + 1e-9) * (hi[axis] - lo[axis]):
+            axis = a
+    middle = 0.5 * (lo[axis] + hi[axis])
+    if second:
+        lo[axis] = middle
+    else:
+        hi[axis] = middle
+
+
+@njit(**PART)
+def reaches(points: Any, i: int, lo: Any, hi: Any, power: int) -> Any:
+    """Return the least and the largest distance of a point to a box, squared for power 2."""
+    nearest = farthest = 0.0
+    for a in range(points.shape[1]):
+        below, above = lo[a] - points[i, a], points[i, a] - hi[a]
+        gap = max(below, above, 0.0)
+        nearest += gap * gap
+        reach = max(-below, -above)
+        farthest += reach * reach
+    if power == 1:
+        nearest, farthest = np.sqrt(nearest), np.sqrt(farthest)
+    return nearest, farthest
+
+
+@njit(**PART)
+def phi(points: Any, weights: Any, u: Any, power: int, members: Any, start: int, stop: int, center: Any) -> float:
+    """Return phi at a centre that covers none but some of these members."""
+    value = 0.0
+    for e in range(start, stop):
+        i = members[e]
+        d = 0.0
+        for a in range(points.shape[1]):
+            d += (points[i, a] - center[a]) ** 2
+        if power == 1:
+            d = np.sqrt(d)
+        value += min(0.0, weights[i] * d - u[i])
+    return value
 
 
 @njit(**KERNEL)
@@ -63,57 +108,38 @@ def halve(
     for t in range(len(half)):
         box = t // 2
         lo, hi = half[t, :width], half[t, width : 2 * width]
-        axis = 0
+        take_half(low[box], high[box], t % 2 == 1, lo, hi)
+        middle = inside[t]
         for a in range(width):
-            lo[a], hi[a] = low[box, a], high[box, a]
-            if hi[a] - lo[a] > (1.0 + 1e-9) * (hi[axis] - lo[axis]):
-                axis = a
-        middle = 0.5 * (lo[axis] + hi[axis])
-        if t % 2 == 0:
-            hi[axis] = middle
-        else:
-            lo[axis] = middle
-        for a in range(width):
-            inside[t, a] = lo[a] + 0.5 * (hi[a] - lo[a])
+            middle[a] = lo[a] + 0.5 * (hi[a] - lo[a])
         start = ends[box - 1] if box > 0 else 0
         first = filled
         bound = load = mass = together = apart = covered = 0.0
         slope[:] = 0.0
         for e in range(start, ends[box]):
             i = lists[e]
-            nearest = farthest = 0.0
-            for a in range(width):
-                below, above = lo[a] - points[i, a], points[i, a] - hi[a]
-                gap = max(below, above, 0.0)
-                nearest += gap * gap
-                reach = max(-below, -above)
-                farthest += reach * reach
-            if power == 1:
-                nearest, farthest = np.sqrt(nearest), np.sqrt(farthest)
+            nearest, farthest = reaches(points, i, lo, hi, power)
             if weights[i] * nearest < u[i]:
                 kept[filled] = i
                 filled += 1
                 load += u[i]
                 if weights[i] * farthest > u[i]:
                     bound += weights[i] * nearest - u[i]
-                    continue
-                covered += u[i]
-                mass += weights[i]
-                if power == 1:
+                else:
+                    covered += u[i]
+                    mass += weights[i]
                     d = 0.0
                     for a in range(width):
-                        offset[a] = inside[t, a] - points[i, a]
+                        offset[a] = points[i, a] - lo[a] if power == 2 else middle[a] - points[i, a]
                         d += offset[a] * offset[a]
-                    d = np.sqrt(d)
+                    share = weights[i]
+                    if power == 1:
+                        d = np.sqrt(d)
+                        share = weights[i] / d if d > 0.0 else 0.0
+                        apart += weights[i] * nearest
                     together += weights[i] * d
-                    apart += weights[i] * nearest
                     for a in range(width):
-                        slope[a] += weights[i] * offset[a] / d if d > 0.0 else 0.0
-                else:
-                    for a in range(width):
-                        offset[a] = points[i, a] - lo[a]
-                        slope[a] += weights[i] * offset[a]
-                        together += weights[i] * offset[a] * offset[a]
+                        slope[a] += share * offset[a]
         read += ends[box] - start
         for a in range(width):
             if power == 1:
@@ -121,26 +147,88 @@ def halve(
             elif mass > 0.0:
                 best = min(max(slope[a] / mass, 0.0), hi[a] - lo[a])
                 together += best * (mass * best - 2.0 * slope[a])
-                inside[t, a] = lo[a] + best
+                middle[a] = lo[a] + best
         bound += max(together, apart) - covered
-        value = 0.0
-        for e in range(first, filled):
-            i = kept[e]
-            d = 0.0
-            for a in range(width):
-                d += (points[i, a] - inside[t, a]) ** 2
-            if power == 1:
-                d = np.sqrt(d)
-            value += min(0.0, weights[i] * d - u[i])
-        half[t, 2 * width], half[t, 2 * width + 1], half[t, 2 * width + 2] = bound, load, value
+        half[t, 2 * width], half[t, 2 * width + 1] = bound, load
+        half[t, 2 * width + 2] = phi(points, weights, u, power, kept, first, filled, middle)
+        half[t, 2 * width + 3] = 1.0 if bound < goal else 0.0
         if bound < goal:
-            half[t, 2 * width + 3] = 1.0
             kept_ends[opened] = filled
             opened += 1
         else:
-            half[t, 2 * width + 3] = 0.0
             filled = first
     return inside, kept_ends[:opened], read
+
+
+@njit(**KERNEL, **FAST)
+def smooth(costs: Any, u: Any, mu: float, gradient: Any) -> float:
+    """Return a smooth upper model of min_j rho_j, and add its derivative by u to `gradient`.
+
+    The value is ``-mu log sum_j exp(-rho_j / mu)`` with ``rho_j = sum_i min(0, costs_ji - u_i)`` over the rows of
+    `costs` (columns of the relaxation by points); ``mu = 0`` gives the minimum itself and leaves `gradient` alone.
+    """
+    count, n = costs.shape
+    rho = np.empty(count)
+    for j in range(count):
+        s = 0.0
+        for i in range(n):
+            s += min(costs[j, i] - u[i], 0.0)
+        rho[j] = s
+    least = rho.min()
+    if mu == 0.0:
+        return least
+    mass = 0.0
+    for j in range(count):
+        rho[j] = np.exp((least - rho[j]) / mu)
+        mass += rho[j]
+    for j in range(count):
+        share = rho[j] / mass
+        if share > 1e-9:
+            for i in range(n):
+                gradient[i] -= share if costs[j, i] < u[i] else 0.0
+    return least - mu * np.log(mass)
+
+
+@njit(**KERNEL, **FAST)
+def descend(columns: Any, weights: Any, u: Any, power: int, steps: int, centers: Any, values: Any) -> None:
+    """Move centres to local minima of phi, at most so many steps each, and give its values there.
+
+    A step goes to the mean (power 2) of the points that a centre covers, or towards their median (power 1, Weiszfeld's
+    step). `columns` are the points by coordinates, so that loops over points vectorise.
+    """
+    width, n = columns.shape
+    far, place = np.empty(n), np.empty(width)
+    for c in range(len(centers)):
+        place[:] = centers[c]
+        values[c] = np.inf
+        for _ in range(steps):
+            far[:] = 0.0
+            for a in range(width):
+                x = place[a]
+                for i in range(n):
+                    far[i] += (columns[a, i] - x) ** 2
+            if power == 1:
+                for i in range(n):
+                    far[i] = np.sqrt(far[i])
+            value = mass = 0.0
+            for i in range(n):
+                v = weights[i] * far[i] - u[i]
+                value += min(v, 0.0)
+                pull = weights[i] if power == 2 else weights[i] / max(far[i], 1e-300)
+                far[i] = pull if v < 0.0 else 0.0
+                mass += far[i]
+            before = values[c]
+            if not value < before:
+                break
+            values[c] = value
+            centers[c] = place
+            if not mass > 0.0 or (power == 1 and value > before + 1e-7 * value):
+                break
+            for a in range(width):
+                total = 0.0
+                for i in range(n):
+                    total += far[i] * columns[a, i]
+                place[a] = total / mass
 
 
 @njit(**KERNEL)

@@ -9,7 +9,7 @@ eigenvalues of P (G + B) P. An alternating direction method finds a good B; the 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,8 @@ Ints = NDArray[np.intp]
 
 #: Iterations between two looks at the bound.
 LOOK = 10
+#: A gap that is wide, and the share of it that iterations between two looks must close then.
+WIDE, LEAST = 0.2, 0.15
 #: Levels to which B is rounded.
 LEVELS = 2**14
 
@@ -56,8 +58,12 @@ def sdp_bound(
     max_iter: int,
     gap_tol: float = 0.0,
     should_stop: Callable[[], bool] = lambda: False,
+    hasty: bool = False,
 ) -> Sdp:
-    """Return a bound by at most `max_iter` iterations from the clustering `labels`, whose cost is `upper`."""
+    """Return a bound by at most `max_iter` iterations from the clustering `labels`, whose cost is `upper`.
+
+    With `hasty` a gap that stays wide ends it early.
+    """
     n = len(points)
     search = _Admm(points, weights, k, labels)
     best, kept = 0.0, np.zeros((n, n))
@@ -65,13 +71,16 @@ def sdp_bound(
     for iteration in range(1, max_iter + 1):
         search.step()
         if iteration % LOOK == 0 or iteration == max_iter or should_stop():
-            value = search.value()
+            value, before = search.value(), best
             if value > best:
                 best, kept = value, search.signs
-            if upper - best <= max(gap_tol * best, 1e-10 * upper) or should_stop():
+            gap = upper - best
+            if gap <= max(gap_tol * best, 1e-10 * upper) or should_stop():
+                break
+            if hasty and gap > WIDE * best and best - before < LEAST * gap:
                 break
             if iteration % (5 * LOOK) == 0:
-                if best - checked < 0.03 * (upper - best):
+                if best - checked < 0.03 * gap:
                     break
                 checked = best
             search.balance()
@@ -117,10 +126,12 @@ class _Admm:
         """One iteration."""
         n = len(self.s)
         M = _projected(self.copy - self.dual + self.G / self.rho, self.s, self.total)
-        values, vectors = eigh(M, subset_by_index=[n - self.rank, n - 1], overwrite_a=True, check_finite=False)
+        # All eigenvectors at once take no longer than a fifth of them one by one.
+        some: Any = {"driver": "evd"} if 5 * self.rank > n else {"subset_by_index": [n - self.rank, n - 1]}
+        values, vectors = eigh(M, overwrite_a=True, check_finite=False, **some)
         share = _capped_simplex(values, self.k - 1)
         used = share > 1e-12
-        if used.sum() >= self.rank - 1:
+        if 5 * self.rank <= n and used.sum() >= self.rank - 1:
             self.rank = min(n, 2 * self.rank)
         V = vectors[:, used]
         V = V - np.outer(self.s, self.s @ V / self.total)

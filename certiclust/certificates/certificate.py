@@ -66,7 +66,8 @@ class Certificate:
     note : str
         Why there is no guarantee, or what limits it; empty if there is nothing to say.
     theory : dict
-        The theorem's ratio and expected iteration bound (None: infinite) on this instance, where they were computed.
+        The theorem's ratio and expected iteration bound (None: infinite) on this instance, where they were computed;
+        the candidate set whose swaps were checked, with its factor (None: unknown).
         Like `method` and `note` a remark: `verify` does not check it.
     witness : dict
         What `verify` needs besides the data: the centres, and the evidence for the lower bound.

@@ -99,6 +99,10 @@ class CertifiedClusterer(
         """Return the candidate centres, None for the rows themselves."""
         return None
 
+    def _dtypes(self) -> list[Any]:
+        """Return the types in which rows are kept as they are; others become the first of them."""
+        return [np.float64]
+
     def _hold_matrix(self) -> bool:
         """Return whether a distance matrix is worth its time and memory."""
         return True
@@ -195,7 +199,7 @@ class CertifiedClusterer(
 
     def _posed(self, X: Any, sample_weight: Any, start: float) -> tuple[FloatArray, FloatArray, Space, IntArray | None]:
         """Return rows and weights, validated, the space of the clients, and the rows that its candidates are."""
-        X = validate_data(self, X, dtype=np.float64, order="C")
+        X = validate_data(self, X, dtype=self._dtypes(), order="C")
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         clients = np.flatnonzero(weights > 0)
         if len(clients) == 0:
@@ -340,12 +344,12 @@ class CertifiedClusterer(
     # Distances to the fitted centres.
 
     def _validated(self, X: Any) -> FloatArray:
-        X = validate_data(self, X, dtype=np.float64, order="C", reset=False)
+        X = validate_data(self, X, dtype=self._dtypes(), order="C", reset=False)
         if self._fitted_metric.name == "precomputed":
             check_non_negative(X, type(self).__name__)
         else:
             self._fitted_metric.check(X, "X", self.cluster_centers_)
-        return np.asarray(X, dtype=np.float64)
+        return np.asarray(X)
 
     def _distances(self, X: FloatArray) -> FloatArray:
         if self._fitted_metric.name == "precomputed":

@@ -64,7 +64,7 @@ def certify(
         witness.setdefault("cluster_centers", named.points[centers])
     if isinstance(problem, KTMMProblem):
         witness["labels"] = labels
-    guarantee, note = _guarantee(problem, result)
+    guarantee, note = _guarantee(problem, result, named)
     return Certificate(
         problem=problem.name,
         n_samples=n_samples,
@@ -76,12 +76,12 @@ def certify(
         method=result.method,
         guarantee=guarantee,
         note=note,
-        theory=_theory(problem, epsilon),
+        theory=_theory(problem, epsilon, named if bound.ratio is not None else None),
         witness={name: v if isinstance(v, dict) else np.asarray(v).tolist() for name, v in witness.items()},
     )
 
 
-def _guarantee(problem: Problem, result: Result) -> tuple[Guarantee | None, str]:
+def _guarantee(problem: Problem, result: Result, named: CandidateSet | None) -> tuple[Guarantee | None, str]:
     """Return what may be claimed for the path that ran, and a remark or the reason why nothing may."""
     bound = result.bound
     assert bound is not None
@@ -101,17 +101,25 @@ def _guarantee(problem: Problem, result: Result) -> tuple[Guarantee | None, str]
     if bound.ratio is None:
         return None, bound.because
     note = ""
-    if problem.space.excess is not None:
-        note = f"against centres anywhere: a factor {1 + problem.space.excess:.4g} for the candidates is included"
+    if named is not None and named.epsilon is not None:
+        what = f"candidates, the {named.name},"
+        note = f"against centres anywhere: a factor {1 + named.epsilon:.4g} for the {what} is included"
     elif isinstance(problem, KMeansProblem) and not problem.space.own:
         note = "against the best centres among the given candidates"
     return Guarantee(bound.ratio, bound.theorem, bound.because), note
 
 
-def _theory(problem: Problem, epsilon: float) -> dict[str, Any]:
-    """Return the theorem's numbers, where they need no further pass over distances that are not held."""
+def _theory(problem: Problem, epsilon: float, named: CandidateSet | None) -> dict[str, Any]:
+    """Return the set whose swaps were checked with its factor, None if unknown, and the theorem's numbers.
+
+    The latter only where they need no further pass over distances that are not held.
+    """
+    chosen: dict[str, Any] = {}
+    if named is not None:
+        factor = None if named.epsilon is None else 1.0 + named.epsilon
+        chosen = {"candidates": named.name, "candidate_factor": factor}
     if not isinstance(problem, MaxProblem) and problem.space.matrix is None:
-        return {}
+        return chosen
     theorem = iteration_bound(problem, epsilon=epsilon)
     iterations = theorem.iterations if np.isfinite(theorem.iterations) else None
-    return {"theorem": theorem.name, "ratio": theorem.ratio, "iterations": iterations}
+    return {"theorem": theorem.name, "ratio": theorem.ratio, "iterations": iterations, **chosen}

@@ -9,7 +9,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
 
 from certiclust.estimators._base import CertifiedClusterer, FloatArray, IntArray, validated_candidates
 from certiclust.problems import KMeansProblem, Problem
@@ -151,6 +153,28 @@ class KMeans(CertifiedClusterer):
     def _hold_matrix(self) -> bool:
         return self.algorithm == "gsemo"
 
+    def _dtypes(self) -> list[Any]:
+        return [np.float64] if self.algorithm == "gsemo" else [np.float64, np.float32]
+
+    def _set_attributes(
+        self, X: FloatArray, weights: FloatArray, problem: Problem, result: Result, sites: IntArray | None
+    ) -> None:
+        self.__dict__.pop("_exact_centers", None)
+        super()._set_attributes(X, weights, problem, result, sites)
+        # Rounded to float32, as scikit-learn has them, centres cost a little more: labels and costs are not theirs.
+        self._exact_centers = self.cluster_centers_
+        self.cluster_centers_ = self.cluster_centers_.astype(X.dtype)
+
+    def _distances(self, X: FloatArray) -> FloatArray:
+        centers = getattr(self, "_exact_centers", self.cluster_centers_)
+        return np.ascontiguousarray(self._fitted_metric.block(centers, X).T)
+
+    def __sklearn_tags__(self) -> Tags:
+        """Say that float32 rows give float32 distances."""
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
     def _partition(self, problem: Problem, result: Result) -> tuple[IntArray, NDArray[np.int32]]:
         if result.positions is None:
             return super()._partition(problem, result)
@@ -169,6 +193,8 @@ class KMeans(CertifiedClusterer):
         if isinstance(self.candidates, str):
             self._check_size(len(clients), True)
             rows, mass = (X, weights) if len(clients) == len(X) else (X[clients], weights[clients])
+            if self.candidates != "data":
+                rows = rows.astype(np.float64, copy=False)
             # Centres anywhere need candidates for the certificate's sake only.
             name = "data" if self.algorithm == "auto" and not self.certify else self.candidates
             self.candidate_set_ = candidate_set(name, rows, mass, float(self.epsilon), int(self.max_candidates))
@@ -186,4 +212,6 @@ class KMeans(CertifiedClusterer):
 
     def transform(self, X: Any) -> FloatArray:
         """Return the Euclidean distances of each row to the k centres, as scikit-learn's KMeans does."""
-        return np.sqrt(super().transform(X))
+        check_is_fitted(self)
+        X = self._validated(X)
+        return np.sqrt(self._distances(X)).astype(X.dtype, copy=False)

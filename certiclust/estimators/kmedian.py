@@ -188,7 +188,7 @@ class KMedian(CertifiedClusterer):
         super()._set_attributes(X, weights, problem, result, sites)
         if self.centers != "continuous":
             return
-        deadline = self.__dict__.pop("_deadline")
+        deadline, start = self.__dict__.pop("_deadline"), perf_counter()
         found = anywhere(
             problem.space,
             self.cluster_centers_,
@@ -202,6 +202,16 @@ class KMedian(CertifiedClusterer):
         self.labels_ = self._nearest(X)[0]
         if self.certificate_ is not None:
             self.certificate_ = self._moved(self.certificate_, found)
+        self._note_move(perf_counter() - start)
+
+    def _note_move(self, seconds: float) -> None:
+        """Add a row to the history: what moving the centres gained, and the bound that the certificate states."""
+        row = self.history_[-1:].copy()
+        row["time"] += seconds
+        row["upper"] = self.cost_
+        if self.certificate_ is not None:
+            row["lower"] = self.certificate_.lower_bound
+        self.history_ = np.concatenate([self.history_, row])
 
     def _moved(self, certificate: Certificate, found: Anywhere) -> Certificate:
         """Return the certificate of the polished centres, with the evidence of the better bound."""

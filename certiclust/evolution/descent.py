@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 if TYPE_CHECKING:
-    from certiclust.evolution.kernels.lloyd import Clustering
+    from certiclust.evolution.kernels.clustering import Clustering
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -55,13 +55,13 @@ def centred(points: Floats, weights: Floats) -> tuple[Floats, Frame]:
     The first row is subtracted before anything is summed: at an offset of 1e8 a mean of the rows themselves would lose
     half of the digits.
     """
-    inside = points - points[0]
+    inside = np.subtract(points, points[0], dtype=np.float64)  # the only copy: rows of float32 stay what they are
     spread = float(np.abs(inside).max(initial=0.0))
     unit = 2.0 ** np.frexp(spread)[1] if spread > 0 else 1.0
     inside /= unit
     shift = (weights / weights.sum()) @ inside
     inside -= shift
-    return inside, Frame(points[0].copy(), shift * unit, float(unit))
+    return inside, Frame(points[0].astype(np.float64), shift * unit, float(unit))
 
 
 class Descent:
@@ -78,7 +78,7 @@ class Descent:
     """
 
     def __init__(self, points: Floats, weights: Floats, k: int, should_stop: Callable[[], bool]) -> None:
-        from certiclust.evolution.kernels.lloyd import Cloud, Workspace
+        from certiclust.evolution.kernels.clustering import Cloud, Workspace
 
         d = points.shape[1]
         self.k, self.should_stop = k, should_stop
@@ -113,7 +113,7 @@ class Descent:
 
     def empty(self) -> Clustering:
         """Return memory for a clustering."""
-        from certiclust.evolution.kernels.lloyd import Clustering
+        from certiclust.evolution.kernels.clustering import Clustering
 
         k, d, n = self.k, self.cloud.points.shape[1], self.n
         return Clustering(
@@ -215,7 +215,7 @@ class Descent:
 
     def _hartigan(self, state: Clustering) -> float:
         """Make one pass of Hartigan's moves; returns the gain."""
-        from certiclust.evolution.kernels.lloyd import hartigan
+        from certiclust.evolution.kernels.hartigan import hartigan
 
         gain, self._desk.progress[5] = 0.0, 0
         for start, stop in self._blocks():

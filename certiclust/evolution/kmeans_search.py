@@ -15,7 +15,7 @@ from scipy.spatial.distance import cdist
 from certiclust.evolution.descent import Descent, Floats, Ints, Stopped, copy_clustering, draw
 
 if TYPE_CHECKING:
-    from certiclust.evolution.kernels.lloyd import Clustering
+    from certiclust.evolution.kernels.clustering import Clustering
 
 Labels = NDArray[np.int32]
 
@@ -98,11 +98,11 @@ class KMeansSearch:
         except Stopped:
             self.stopped = True
 
-    def evolve(self, work: float) -> None:
-        """Make offspring until about `work` is done or nothing is left to try."""
+    def evolve(self, work: float, patience: float = np.inf) -> None:
+        """Make offspring until about `work` is done, `patience` offspring have failed, or nothing is left to try."""
         limit = self.descent.work + work
         try:
-            while self.descent.work < limit and not self.settled:
+            while self.descent.work < limit and self.idle < patience and not self.settled:
                 self.descent.poll()
                 self.descent.work += STEP_WORK
                 self.iterations += 1
@@ -111,6 +111,19 @@ class KMeansSearch:
                 self._step()
         except Stopped:
             self.stopped = True
+
+    def offer(self, centers: Floats) -> bool:
+        """Descend from centres that somebody else found; return whether that is the best solution now."""
+        assert self.best is not None
+        best = self.best
+        try:
+            self.descent.assign(self._trial, centers)
+            cost = self.descent.improve(self._trial, tol=0.0)
+        except Stopped:
+            return False
+        if cost < best.cost * (1 - BETTER):
+            self._admit(self._accept(cost))
+        return self.best is not best
 
     def finish(self, tol: float = 0.0) -> Labels:
         """Return the labels of the best solution after a descent to its very end, if there is time for that."""
@@ -203,7 +216,7 @@ class KMeansSearch:
 
     def _promising(self, rows: Ints) -> int:
         """Return the one of some points that gains most as an additional centre of the trial."""
-        from certiclust.evolution.kernels.lloyd import insertion_gain
+        from certiclust.evolution.kernels.hartigan import insertion_gain
 
         self.descent.work += 2 * len(self.descent.cloud.points) * self.descent.cloud.points.shape[1]
         return int(rows[np.argmax(insertion_gain(self.descent.cloud, self._trial, rows))])

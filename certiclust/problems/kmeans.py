@@ -68,7 +68,7 @@ class KMeansProblem(SumProblem):
         points, weights = self.space.points, self.space.weights
         first = np.zeros(self.k, dtype=np.intp)
         first[labels[::-1]] = np.arange(len(labels))[::-1]
-        origin = points[first]
+        origin = points[first].astype(np.float64)
         masses = np.bincount(labels, weights, self.k)
         sums = np.zeros_like(origin)
         size = max(1, _BLOCK // max(1, points.shape[1]))

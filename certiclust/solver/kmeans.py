@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from certiclust.bounds import Bound, swap_bound
-from certiclust.bounds.kmeans import kmeans_bound
+from certiclust.bounds.kmeans import KMeansBounds
 from certiclust.evolution.coreset import lightweight_coreset
 from certiclust.evolution.descent import Descent, Stopped, centred
 from certiclust.evolution.kmeans_search import KMeansSearch
@@ -25,6 +25,10 @@ Labels = NDArray[np.int32]
 THEOREM = "k-means theorem, p = 1"
 #: Coordinates that a search looks at without limits of the user's: up to 20 centres, and above.
 SEARCH_WORK = 1.0e9, 2.2e9
+#: Offspring without success, a constant and per centre, after which a bound is tried before the search goes on.
+EARLY = 20, 5
+#: Columns up to which it is, and the share of a time limit at which it gives way to the search.
+EARLY_COLUMNS, EARLY_END = 8, 0.25
 #: Rows of a coreset at least, and per centre; up to twice as many points are searched themselves.
 CORESET = 20_000, 500
 #: Work of the search on a coreset, as passes of all distances between points and centres.
@@ -33,6 +37,8 @@ CORESET_PASSES = 1.2
 LARGE_TOL = 7e-7
 #: Passes of that descent at most.
 LARGE_PASSES = 75
+#: A gap that counts as closed.
+CLOSED = 1e-9
 #: Coordinates of all distances between points and candidates up to which all swaps are looked at.
 SWAP_WORK = 1.0e9
 
@@ -85,6 +91,12 @@ class KMeansStrategy(Strategy):
         self.bounds = Bound(0.0, None, THEOREM, "it was stopped before all swaps were checked")
         #: Whether the search was stopped before its own end.
         self.cut = False
+        self._search: KMeansSearch | None = None
+        self._proofs = KMeansBounds(
+            space.points, space.weights, problem.k, limits.gap_tol, limits.should_stop, limits.used
+        )
+        #: The cost that the last bound by boxes was about.
+        self._bounded = np.inf
         self._done = False
 
     @property
@@ -96,28 +108,42 @@ class KMeansStrategy(Strategy):
     def _sample_size(self) -> int:
         return max(CORESET[0], CORESET[1] * self.problem.k)
 
+    @property
+    def early(self) -> bool:
+        """Whether a bound may end the search: it suggests centres, and often closes the gap."""
+        space = self.problem.space
+        return self.limits.certify and not self.large and space.points.shape[1] <= EARLY_COLUMNS
+
     def finished(self) -> bool:
-        """Return whether there was a round, or no time for one."""
+        """Return whether search and bound came to their ends, the gap is closed, or there is no time."""
         return self._done or self.upper == 0.0 or self.limits.should_stop()
 
     def evolve(self) -> None:
-        """Search for centres anywhere, to the end of its counted work; what is found is settled by the definitions."""
+        """Search for centres anywhere; what is found is settled by the definitions.
+
+        The first round is short where a bound may follow, the second goes to the end of the counted work.
+        """
         if self.problem.k == 1:
             self._settle(np.zeros(self.problem.space.n, dtype=np.int32))
         elif self.large:
             self._evolve_sample()
         else:
-            search = self._searched(self.descent, SEARCH_WORK[self.problem.k > 20])
+            work = SEARCH_WORK[self.problem.k > 20] - self.descent.work
+            patience = EARLY[0] + EARLY[1] * self.problem.k if self.early and self._search is None else np.inf
+            search = self._searched(self.descent, work, patience)
             if search.best is not None:
                 self.descent.should_stop = self.limits.should_stop
                 self._settle(search.finish())
+                self.descent.should_stop = self.limits.search_stop
 
-    def _searched(self, descent: Descent, work: float) -> KMeansSearch:
+    def _searched(self, descent: Descent, work: float, patience: float = np.inf) -> KMeansSearch:
         """Return a search after about `work`, or after as many offspring as were asked for."""
-        search = KMeansSearch(descent, self.rng, self.limits.max_iter)
-        search.start()
+        if self._search is None:
+            self._search = KMeansSearch(descent, self.rng, self.limits.max_iter)
+            self._search.start()
+        search = self._search
         if search.best is not None:
-            search.evolve(work if self.limits.max_iter == np.inf else np.inf)
+            search.evolve(work if self.limits.max_iter == np.inf else np.inf, patience)
         self.iterations, self.cut = search.iterations, search.stopped
         return search
 
@@ -146,24 +172,32 @@ class KMeansStrategy(Strategy):
         self._settle(state.labels)
 
     def bound(self) -> None:
-        """Prove what can be proved: all swaps of candidates near the centres, and a bound on the optimum itself."""
-        self._done = True
+        """Prove what can be proved: a bound on the optimum itself, then all swaps of candidates near the centres."""
+        last = not self.early or self._search is None or self._search.settled or self._bounded < np.inf
         self.fall_back()
-        if not self.limits.certify:
-            return
-        swaps = self._swap_optimal()
-        space, stop = self.problem.space, self.limits.should_stop
-        bound = kmeans_bound(
-            space.points,
-            space.weights,
-            self.problem.k,
-            self.positions,
-            self.upper,
-            gap_tol=self.limits.gap_tol,
-            should_stop=stop,
-            used=self.limits.used,
-        )
-        self.bounds = swaps.stronger(bound)
+        if self.limits.certify:
+            if self.upper < self._bounded:
+                self._proofs.boxes(self.positions, self.upper, 1.0 if last else EARLY_END, self._improve)
+                self._bounded = self.upper
+            closed = self.upper - self._proofs.best.value <= max(self.limits.gap_tol, CLOSED) * self.upper
+            last = last or closed
+            if last:
+                self._proofs.sdp(self.positions, self.upper)
+                self.bounds = self._swap_optimal().stronger(self._proofs.best)
+            else:
+                self.bounds = self._proofs.best
+        self._done = last
+
+    def _improve(self, centers: FloatArray) -> tuple[FloatArray, float] | None:
+        """Descend from centres that a bound suggests; return the solution and its cost if it is better."""
+        before = self.upper
+        if self._search is not None and not self.large and self._search.offer(self._inside(centers)):
+            self._settle(self._search.finish())
+        return (self.positions, self.upper) if self.upper < before else None
+
+    def _inside(self, positions: FloatArray) -> FloatArray:
+        """Return places in the coordinates of the descent."""
+        return np.asarray((positions - self.frame.origin - self.frame.shift) / self.frame.unit)
 
     def reduce(self) -> None:
         """Drop nothing: centres may be anywhere, so there is no finite set to drop candidates from."""
@@ -219,9 +253,7 @@ class KMeansStrategy(Strategy):
         self.descent.should_stop = self.limits.should_stop
         try:
             state = self.descent.empty()
-            self.descent.assign(
-                state, (space.candidates[rows] - self.frame.origin - self.frame.shift) / self.frame.unit
-            )
+            self.descent.assign(state, self._inside(space.candidates[rows]))
             self.descent.improve(state, tol=0.0)
             self._settle(state.labels)
         except Stopped:

@@ -55,10 +55,11 @@ def run_kmedian(
     if problem.k == 1:
         return _finish(problem, single_center(space, weights, instance), unit)
     if space.matrix is None:
-        return _finish(problem, _run(PointsStrategy(space, weights, instance, limits, seed), record, unit), unit)
+        points = PointsStrategy(space, weights, instance, limits, seed)
+        return _finish(problem, _run(points, record, unit, space.excess), unit)
     cost = space.matrix if np.all(weights == 1.0) else np.ascontiguousarray(space.matrix * weights)
     instance = instance._replace(granularity=granularity_of(cost) if unit == 1.0 else 0.0)
-    return _finish(problem, _run(KMedianStrategy(cost, instance, limits, seed), record, unit), unit)
+    return _finish(problem, _run(KMedianStrategy(cost, instance, limits, seed), record, unit, space.excess), unit)
 
 
 def _unit(space: Space) -> float:
@@ -71,10 +72,13 @@ def _unit(space: Space) -> float:
     return 1.0 if largest == 0 or 1e-100 <= largest <= 1e100 else 2.0 ** math.frexp(largest)[1]
 
 
-def _run(strategy: KMedianStrategy | PointsStrategy, record: Record, unit: float) -> Proof:
+def _run(strategy: KMedianStrategy | PointsStrategy, record: Record, unit: float, excess: float | None) -> Proof:
+    """Run the loop; what is recorded bounds the best places, where candidates stand for these."""
+    share = unit / (1.0 + (excess or 0.0))
+
     def note() -> None:
         proof = strategy.proof()
-        record(proof.iterations, proof.upper * unit, proof.lower * unit, strategy.live.size)
+        record(proof.iterations, proof.upper * unit, proof.lower * share, strategy.live.size)
 
     evolve_bound_reduce(strategy, note)
     return strategy.proof()

@@ -161,8 +161,8 @@ def column_spread(X: FloatArray) -> FloatArray:
         return np.zeros(X.shape[1])
     with np.errstate(over="ignore"):
         if X.shape[1] > FEW_COLUMNS:
-            return np.asarray(np.ptp(X, axis=0), dtype=np.float64)
-        return np.array([np.ptp(column) for column in X.T], dtype=np.float64)
+            return np.asarray(np.subtract(X.max(axis=0), X.min(axis=0), dtype=np.float64))
+        return np.array([float(column.max()) - float(column.min()) for column in X.T])
 
 
 def _learn(name: str, X: FloatArray) -> dict[str, FloatArray]:

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from certiclust.bounds import kmeans, kmeans_boxes, kmeans_sdp
 from certiclust.bounds import kmeans_kernels as kernels
 from certiclust.bounds.kmeans import centred, kmeans_bound, split
-from certiclust.bounds.kmeans_columns import descend, smooth
+from certiclust.bounds.kmeans_boxes import descend
+from certiclust.bounds.kmeans_kernels import smooth
 from certiclust.certificates import kmeans as replayed
 from tests.bounds.kmeans_truth import optimum
 from tests.instances import POINT_KINDS, points, quick
@@ -35,6 +36,11 @@ def instance(seed, most=8):
     labels = kmeans._nearest(X, centers)
     upper = float(w @ np.square(X - centers[labels]).sum(axis=1))
     return rng, X, w, k, centers, labels, upper
+
+
+def by_boxes(X, w, k, centers):
+    rows = centred(X, w, turn=True)
+    return kmeans._boxes_of(rows, kmeans._box_searches(X, w, k, centers, rows, 0.0, never)[0])
 
 
 def phi(X, w, u, c, power=2):
@@ -177,21 +183,21 @@ def test_no_bound_above_the_optimum(seed):
     if k == 1:
         assert replayed.single_bound(X, w) <= best
     elif k < len(X) and upper > 0:
-        checked(kmeans._boxes(X, w, k, labels, 0.0, never), X, w, k, best)
+        checked(by_boxes(X, w, k, centers), X, w, k, best)
         checked(kmeans._sdp(X, w, k, labels, 0.0, never), X, w, k, best)
 
 
 @settings(derandomize=True, deadline=None, max_examples=40)
 @given(seeds)
 def test_bounds_of_blocks_add_up(seed):
-    _, X, w, k, _, labels, upper = instance(seed)
+    _, X, w, k, centers, labels, upper = instance(seed)
     if k == 1 or k >= len(X) or upper == 0:
         return
     best = optimum(X, w, k)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(kmeans, "BOX_POINTS", max(1, len(X) // 2))
         patch.setattr(kmeans, "SDP_POINTS", max(2 * k, len(X) // 2))
-        checked(kmeans._boxes(X, w, k, labels, 0.0, never), X, w, k, best)
+        checked(by_boxes(X, w, k, centers), X, w, k, best)
         checked(kmeans._sdp(X, w, k, labels, 0.0, never), X, w, k, best)
 
 
@@ -208,6 +214,52 @@ def test_any_multipliers_and_any_matrix_are_valid(seed):
         assert rows.safe(u.sum() + k * priced.lower - 1e-9 * u.sum() * k) <= best
     B = rng.random((len(X), len(X))) * scale * 10.0 ** rng.uniform(-2, 1)
     assert rows.safe(kmeans_sdp.dual_value(rows.points, w, k, B + B.T)) <= best
+
+
+@settings(derandomize=True, deadline=None, max_examples=30)
+@given(seeds)
+def test_a_second_call_goes_on_from_the_first(seed):
+    """Any solutions, better or worse, in one block or two: what is kept is valid and never falls."""
+    rng, X, w, k, centers, _, upper = instance(seed)
+    best = optimum(X, w, k)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kmeans, "BOX_POINTS", 2000 if seed % 3 else max(1, len(X) // 2))
+        bounds = kmeans.KMeansBounds(X, w, k)
+        bounds.boxes(centers, upper)
+        first = bounds.best
+        checked(first, X, w, k, best)
+        others = X[rng.permutation(len(X))[:k]]
+        cost = float(w @ np.square(X[:, None] - others).sum(axis=2).min(axis=1))
+        bounds.boxes(others, cost)
+        bounds.sdp(others, cost)
+        if upper > 0 and cost > 0:
+            assert bounds.best.value >= first.value
+        checked(bounds.best, X, w, k, best)
+
+
+@pytest.mark.parametrize("improves", [False, True])
+def test_multipliers_suggest_the_optimum(improves):
+    """The relaxation of separated clusters is tight: whatever the solution was, its rounding is the optimum."""
+    labels = np.arange(90) % 6
+    X = np.array([(5.0 * (j % 3), 5.0 * (j // 3)) for j in range(6)])[labels]
+    X += np.random.default_rng(0).normal(size=X.shape)
+    means = kmeans._means(X, np.ones(90), labels, 6)
+    cost = float(np.square(X - means[labels]).sum())
+    poor = means.copy()
+    poor[:2] = means[0] + [[0.5, 0.0], [-0.5, 0.0]]
+    upper = float(np.square(X[:, None] - poor).sum(axis=2).min(axis=1).sum())
+    told = []
+
+    def improve(centers):
+        told.append(centers)
+        return (means, cost) if improves else None
+
+    bounds = kmeans.KMeansBounds(X, np.ones(90), 6)
+    bounds.boxes(poor, upper, improve=improve)
+    far = np.linalg.norm(told[0][:, None] - means, axis=2)
+    assert sorted(far.argmin(axis=1)) == list(range(6))
+    assert far.min(axis=1).max() < 0.5
+    assert cost * (1 - (1e-9 if improves else 1e-3)) <= bounds.best.value <= cost
 
 
 def blobs(n, width, k, seed, spread=0.1):

@@ -42,8 +42,11 @@ def example(kind, n=9, k=3):
     centers = kmeans._means(X, w, labels, k)
     labels = kmeans._nearest(X, centers)
     centers = kmeans._means(X, w, labels, k)
-    find = kmeans._boxes if kind == "boxes" else kmeans._sdp
-    return X, w, issued(X, w, centers, find(X, w, k, labels, 0.0, lambda: False))
+    if kind == "sdp":
+        return X, w, issued(X, w, centers, kmeans._sdp(X, w, k, labels, 0.0, lambda: False))
+    bounds = kmeans.KMeansBounds(X, w, k)
+    bounds.boxes(centers, float(w @ np.square(X - centers[labels]).sum(axis=1)))
+    return X, w, issued(X, w, centers, bounds.best)
 
 
 @pytest.mark.parametrize("kind", ["boxes", "sdp"])

@@ -143,3 +143,15 @@ def test_k_means_over_a_set_that_is_too_large():
         KMeans(2, candidates="midpoints", max_candidates=400).fit(X)
     with pytest.raises(ValueError, match="take a larger epsilon, raise max_candidates, or use candidates='data'"):
         KMeans(2, candidates="ladder", epsilon=0.01, max_candidates=400).fit(X)
+
+
+@pytest.mark.parametrize("width", [2, 5])
+def test_the_history_of_continuous_k_median_ends_with_the_certificate(width):
+    """No bound on the way is above the optimum anywhere: what candidates prove is divided by their factor."""
+    X = np.random.default_rng(3).normal(size=(14, width)).round(1)
+    est = KMedian(3, centers="continuous", epsilon=0.9, random_state=0).fit(X)
+    history = est.history_
+    assert history["lower"][-1] == est.certificate_.lower_bound
+    assert history["upper"][-1] == est.cost_
+    assert (history["lower"] <= est.cost_ * (1 + 1e-12)).all()
+    assert (np.diff(history["time"]) >= 0).all()

@@ -8,7 +8,7 @@ from scipy.spatial.distance import cdist
 
 from certiclust.evolution.coreset import lightweight_coreset
 from certiclust.evolution.descent import Descent, Stopped, centred, copy_clustering
-from certiclust.evolution.kernels.lloyd import insertion_gain
+from certiclust.evolution.kernels.hartigan import insertion_gain
 from certiclust.evolution.kmeans_search import KMeansSearch, Member
 
 seeds = st.integers(0, 2**32 - 1)
@@ -174,6 +174,33 @@ def test_members_of_the_pool_differ_and_hold_the_best():
     assert len(costs) >= 2
     assert (np.diff(costs) > 1e-7 * costs[0]).all()
     assert search.best.cost == min(*costs, search._current.cost if search._current else np.inf)
+
+
+def test_an_offer_is_taken_if_it_is_better():
+    labels = np.arange(120) % 6
+    X = np.random.default_rng(5).normal(size=(120, 2)) + 20.0 * np.column_stack([labels % 3, labels // 3])
+    search = KMeansSearch(descent_on(X, np.ones(120), 6), np.random.default_rng(0))
+    points = search.descent.cloud.points
+    search.start(points[:1] + 1e-3 * np.arange(6)[:, None])
+    before = search.best
+    assert not search.offer(before.state.centers.copy())
+    assert search.best is before
+    good = np.stack([points[labels == j].mean(axis=0) for j in range(6)])
+    taken = search.offer(good)
+    assert taken == (search.best is not before)
+    assert search.best.cost == pytest.approx(partition_cost(points, np.ones(120), labels))
+    check(search.descent, search.best.state)
+
+
+def test_patience_ends_before_the_search_has_settled():
+    X = np.random.default_rng(3).random((300, 2))
+    search = KMeansSearch(descent_on(X, np.ones(300), 12), np.random.default_rng(0))
+    search.start()
+    search.evolve(np.inf, 30)
+    assert search.idle == 30
+    assert not search.settled
+    search.evolve(np.inf)
+    assert search.settled
 
 
 def test_crossover_takes_centres_of_both_parents():

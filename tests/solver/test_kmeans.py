@@ -108,7 +108,7 @@ def test_many_points_go_through_a_coreset(monkeypatch):
     monkeypatch.setattr(strategy, "CORESET", (300, 10))
     rng = np.random.default_rng(4)
     middles = rng.normal(size=(6, 3)) * 20
-    X = middles[rng.integers(6, size=4000)] + rng.normal(size=(4000, 3))
+    X = middles[rng.integers(6, size=1200)] + rng.normal(size=(1200, 3))
     est = fit(X, 6)
     assert len(set(np.round(cdist(est.cluster_centers_, middles).argmin(axis=1)).tolist())) == 6
     assert est.cost_ == pytest.approx(fit(X[::-1], 6).cost_, rel=1e-6)
@@ -135,6 +135,50 @@ def test_a_stop_anywhere_leaves_a_valid_solution(polls):
     assert run.cost == pytest.approx(squares.min(axis=1).sum())
 
 
+def test_the_rest_of_the_search_runs_only_while_the_gap_is_open():
+    """Separated clusters are proved optimal after the short search; other data are searched to the end."""
+    rng = np.random.default_rng(10)
+    labels = np.arange(90) % 3
+    apart = fit(rng.normal(size=(90, 2)) + 30.0 * labels[:, None], 3)
+    assert apart.certificate_.optimal
+    assert apart.n_iter_ < 100
+    cloud = rng.normal(size=(60, 9))  # too many columns for boxes
+    est = fit(cloud, 3)
+    assert not est.certificate_.optimal
+    assert est.n_iter_ >= 1000
+    assert fit(cloud, 3, certify=False).cost_ == est.cost_
+
+
+def test_a_bound_mends_a_poor_search(monkeypatch):
+    """Whatever the first round found, the multipliers lead to the optimum where the relaxation is tight."""
+    X = np.random.default_rng(11).normal(size=(120, 2)) + 8.0 * np.column_stack(
+        [np.arange(120) % 4, np.arange(120) % 3]
+    )
+    best = fit(X, 12)
+    monkeypatch.setattr(strategy, "EARLY", (0, 0))
+    monkeypatch.setattr(strategy, "SEARCH_WORK", (1.0, 1.0))
+    est = fit(X, 12)
+    assert est.cost_ == pytest.approx(best.cost_, rel=1e-12)
+    est.certificate_.verify(X)
+
+
+@pytest.mark.parametrize(("candidates", "factor"), [("data", 2.0), ("midpoints", 1.5), ("ladder", 1.5), ("auto", 1.5)])
+def test_the_certificate_names_the_candidates_and_their_factor(candidates, factor):
+    X = np.random.default_rng(12).normal(size=(30, 2))
+    est = fit(X, 3, candidates=candidates)
+    name = est.candidate_set_.name
+    assert est.certificate_.theory == {"candidates": name, "candidate_factor": factor}
+    assert f"a factor {factor:.4g} for the candidates, the {name}," in est.certificate_.note
+    est.certificate_.verify(X)
+
+
+def test_nothing_is_said_about_candidates_that_were_not_checked(monkeypatch):
+    monkeypatch.setattr(strategy, "SWAP_WORK", 100)
+    assert fit(np.random.default_rng(3).normal(size=(50, 2)), 4).certificate_.theory == {}
+    given = fit(np.random.default_rng(3).normal(size=(5, 1)), 2, candidates=np.arange(4.0)[:, None])
+    assert given.certificate_.theory == {"candidates": "array", "candidate_factor": None}
+
+
 def test_gsemo_stays_the_papers():
     X = np.random.default_rng(7).normal(size=(60, 2))
     est = fit(X, 4, algorithm="gsemo")
@@ -145,8 +189,8 @@ def test_gsemo_stays_the_papers():
 def test_a_result_has_its_positions():
     X = np.random.default_rng(8).normal(size=(60, 2))
     problem = KMeansProblem(build_space(X, None, Metric.of("sqeuclidean"), np.ones(60)), 4)
-    result = solve(problem, "auto", Budget(max_iter=50), random_state=0)
+    result = solve(problem, "auto", Budget(max_iter=30), random_state=0)
     assert result.positions.shape == (4, 2)
-    assert result.n_iter == 50
+    assert result.n_iter == 30
     assert problem.cost(result.centers) >= result.cost
-    assert solve(problem, "gsemo", Budget(max_iter=50), random_state=0).positions is None
+    assert solve(problem, "gsemo", Budget(max_iter=30), random_state=0).positions is None

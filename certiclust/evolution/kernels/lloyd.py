@@ -1,118 +1,28 @@
-"""Lloyd's iteration and Hartigan's moves with distance bounds, compiled.
+"""Lloyd's iteration with distance bounds, compiled.
 
-A clustering keeps, for every point, an upper bound on the distance to its own centre and a lower bound on the distance
-to every other one (Hamerly 2010), so that a point is looked at only where these cross. The bounds survive a relocation
-of centres: a variation costs what it changes, not n k distances.
+The bounds survive a relocation of centres: a variation costs what it changes, not n k distances.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from certiclust.space.compiled import FAST, INNER, KERNEL, PART
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Labels = NDArray[np.int32]
-
-
-class Cloud(NamedTuple):
-    """Points near the origin, and their positive weights."""
-
-    points: Floats
-    weights: Floats
-
-
-class Clustering(NamedTuple):
-    """Centres, labels, bounds on distances, and weighted sum, mass and number of the points of every cluster."""
-
-    centers: Floats
-    labels: Labels
-    upper: Floats
-    lower: Floats
-    sums: Floats
-    masses: Floats
-    sizes: Ints
-
-
-class Workspace(NamedTuple):
-    """What a descent remembers from one pause to the next.
-
-    `progress` is: next point, passes done, fast centres, distances computed, points visited, moves made.
-    """
-
-    drift: Floats
-    reach: Floats
-    half: Floats
-    near: Floats
-    slow: Floats
-    outside: Floats
-    between: Floats
-    columns: Floats
-    row: Floats
-    fast: Ints
-    progress: Ints
-    cost: Floats
-
-
-@njit(**INNER, **FAST)
-def distance(x: Floats, y: Floats) -> float:
-    """Return the Euclidean distance."""
-    s = 0.0
-    for t in range(x.shape[0]):
-        v = x[t] - y[t]
-        s += v * v
-    return np.sqrt(s)
-
-
-@njit(**INNER, **FAST)
-def two_nearest(x: Floats, columns: Floats, row: Floats) -> tuple[int, float, float]:
-    """Return the nearest centre and the squares of the two least distances; `row` receives all squares.
-
-    The centres are given as columns, so that the loop over them is the one that vectorises.
-    """
-    d, k = columns.shape
-    for j in range(k):
-        row[j] = 0.0
-    whole = d - d % 4
-    for t in range(0, whole, 4):  # four coordinates at a time: `row` is read and written a quarter as often
-        for j in range(k):
-            v0, v1 = x[t] - columns[t, j], x[t + 1] - columns[t + 1, j]
-            v2, v3 = x[t + 2] - columns[t + 2, j], x[t + 3] - columns[t + 3, j]
-            row[j] += (v0 * v0 + v1 * v1) + (v2 * v2 + v3 * v3)
-    for t in range(whole, d):
-        for j in range(k):
-            v = x[t] - columns[t, j]
-            row[j] += v * v
-    best, first, second = 0, np.inf, np.inf
-    for j in range(k):
-        v = row[j]
-        if v < second:
-            if v < first:
-                best, first, second = j, v, first
-            else:
-                second = v
-    return best, first, second
-
-
-@njit(**INNER, **FAST)
-def move_point(cloud: Cloud, state: Clustering, i: int, a: int, b: int) -> None:
-    """Take point i from cluster a to cluster b."""
-    w = cloud.weights[i]
-    state.labels[i] = b
-    state.sizes[a] -= 1
-    state.sizes[b] += 1
-    state.masses[b] += w
-    state.masses[a] = state.masses[a] - w if state.sizes[a] > 0 else 0.0
-    for t in range(cloud.points.shape[1]):
-        v = w * cloud.points[i, t]
-        state.sums[b, t] += v
-        # What rounding leaves of an empty cluster must not look like a mass.
-        state.sums[a, t] = state.sums[a, t] - v if state.sizes[a] > 0 else 0.0
+from certiclust.evolution.kernels.clustering import (
+    Cloud,
+    Clustering,
+    Ints,
+    Workspace,
+    distance,
+    explained,
+    move_point,
+    recenter,
+    two_nearest,
+)
+from certiclust.space.compiled import FAST, KERNEL, PART
 
 
 @njit(**KERNEL, **FAST)
@@ -181,19 +91,6 @@ def relocate(
             move_point(cloud, state, i, a, b)
 
 
-@njit(**INNER, **FAST)
-def explained(state: Clustering) -> float:
-    """Return the sum of |S_j|^2 / N_j: the cost is the total sum of squares minus this."""
-    total = 0.0
-    for j in range(state.sums.shape[0]):
-        if state.sizes[j] > 0:
-            s = 0.0
-            for t in range(state.sums.shape[1]):
-                s += state.sums[j, t] * state.sums[j, t]
-            total += s / state.masses[j]
-    return total
-
-
 @njit(**PART)
 def refill(cloud: Cloud, state: Clustering, work: Workspace) -> None:
     """Give every empty cluster the point that is farthest from its centre."""
@@ -217,17 +114,8 @@ def center_means(state: Clustering, work: Workspace) -> float:
     longest = 0.0
     for j in range(state.sizes.shape[0]):
         work.drift[j] = 0.0
-        if state.sizes[j] > 0:
-            s = 0.0
-            for t in range(state.sums.shape[1]):
-                v = state.sums[j, t] / state.masses[j]
-                s += (v - state.centers[j, t]) ** 2
-                state.centers[j, t] = v
-            work.drift[j] = np.sqrt(s)
-        for t in range(state.sums.shape[1]):
-            work.columns[t, j] = state.centers[j, t]
+        longest = max(longest, recenter(state, work, j))
         work.reach[j] += work.drift[j]
-        longest = max(longest, work.drift[j])
     return longest
 
 
@@ -354,98 +242,3 @@ def lloyd(
             if gain <= tol * cost or (progress[1] >= 3 and cost - horizon * gain > target):
                 return True
     return False
-
-
-@njit(**INNER, **FAST)
-def recenter(state: Clustering, work: Workspace, j: int) -> None:
-    """Put a centre at the mean of its points, and add the way that it went to its drift."""
-    if state.sizes[j] > 0:
-        s = 0.0
-        for t in range(state.sums.shape[1]):
-            v = state.sums[j, t] / state.masses[j]
-            s += (v - state.centers[j, t]) ** 2
-            state.centers[j, t] = v
-            work.columns[t, j] = v
-        work.drift[j] += np.sqrt(s)
-        work.near[0] = max(work.near[0], work.drift[j])
-
-
-@njit(**KERNEL, **FAST)
-def hartigan(cloud: Cloud, state: Clustering, work: Workspace, start: int, stop: int) -> float:
-    """Move single points where that lowers the cost, centres following at once; returns the gain.
-
-    x goes from a to b if N_b/(N_b + w) d_b^2 < N_a/(N_a - w) d_a^2 (Hartigan 1975). Bounds hold for the new centres on
-    exit; `drift` and `near[0]` (the largest) say how far the centres went since the pass began at point 0.
-    """
-    n, d = cloud.points.shape
-    k = state.sizes.shape[0]
-    masses, drift = state.masses, work.drift
-    if start == 0:  # Lloyd's iteration may have ended with centres that are not yet the means
-        drift[:] = 0.0
-        work.near[0] = 0.0
-        for j in range(k):
-            recenter(state, work, j)
-    least = np.inf
-    for j in range(k):
-        least = min(least, masses[j])
-        for t in range(d):
-            work.columns[t, j] = state.centers[j, t]
-    gain = 0.0
-    for i in range(start, stop):
-        a, w = np.int64(state.labels[i]), cloud.weights[i]
-        if state.sizes[a] <= 1 or not masses[a] > w:
-            continue
-        out = masses[a] / (masses[a] - w)
-        low = state.lower[i] - work.near[0]
-        if low > 0.0 and low * low * (least / (least + w)) >= (state.upper[i] + drift[a]) ** 2 * out:
-            continue
-        work.progress[3] += k
-        two_nearest(cloud.points[i], work.columns, work.row)
-        here = work.row[a] * out
-        best, second = here * (1.0 - 1e-12), np.inf
-        b: Any = np.int64(-1)
-        for j in range(k):
-            if j != a:
-                second = min(second, work.row[j])
-                v = work.row[j] * masses[j] / (masses[j] + w)
-                if v < best:
-                    best, b = v, j
-        # Bounds are relative to where the centres were when the pass began: `loosen` adds the whole way.
-        state.upper[i], state.lower[i] = np.sqrt(work.row[a]), np.sqrt(second)
-        if b >= 0:
-            gain += (here - best) * w
-            work.progress[5] += 1
-            move_point(cloud, state, i, a, b)
-            recenter(state, work, a)
-            recenter(state, work, b)
-            least = min(least, masses[a])
-            state.upper[i], state.lower[i] = np.inf, -1.0
-    if stop == n and work.near[0] > 0.0:
-        for i in range(n):
-            a = np.int64(state.labels[i])
-            if state.upper[i] == np.inf:
-                state.upper[i], state.lower[i] = distance(cloud.points[i], state.centers[a]), 0.0
-            else:
-                state.upper[i] += drift[a]
-                state.lower[i] -= work.near[0]
-    return gain
-
-
-@njit(**KERNEL, **FAST)
-def insertion_gain(cloud: Cloud, state: Clustering, rows: Ints) -> Floats:
-    """Return by how much each of some points, added as a centre, lowers the cost; clusters out of reach are skipped."""
-    k, m = state.sizes.shape[0], rows.shape[0]
-    gains, apart, least = np.zeros(m), np.empty((k, m)), np.full(k, np.inf)
-    for a in range(k):
-        for q in range(m):
-            apart[a, q] = distance(state.centers[a], cloud.points[rows[q]])
-            least[a] = min(least[a], apart[a, q])
-    for i in range(cloud.points.shape[0]):
-        a, u = state.labels[i], state.upper[i]
-        if least[a] < 2.0 * u:
-            for q in range(m):
-                if apart[a, q] < 2.0 * u:
-                    v = distance(cloud.points[i], cloud.points[rows[q]])
-                    if v < u:
-                        gains[q] += cloud.weights[i] * (u * u - v * v)
-    return gains
