@@ -1,0 +1,164 @@
+"""Fair k-median as k-median with penalties: one strategy for all three modes.
+
+A set that is unfair pays a penalty, larger than what any fair set costs, for every constraint that it breaks. In strict
+mode a point pays it at each candidate out of its reach. In the modes with balls every critical ball is one more client,
+served for nothing inside the ball and for the penalty elsewhere. So swaps repair fairness before they lower the cost,
+and the Lagrangian bound, its reduction and its tree hold for fair sets: with lists cut at the reach in strict mode, and
+with the multipliers of the balls otherwise, which at their best give the bound of PROOFS.md part 7 (the inner problem,
+one candidate of each ball and the cheapest of the rest, has an integral relaxation).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from certiclust.bounds import rounding_margin
+from certiclust.bounds.branch_and_bound import Node, Stage
+from certiclust.bounds.lagrangian import Instance, lift
+from certiclust.evolution.pool import MAX_PAIRS, RADIUS_FACTOR
+from certiclust.problems import FairKMedianProblem
+from certiclust.solver.kmedian import KMedianStrategy, Limits, Proof
+from certiclust.space.lists import Floats, build_lists
+
+#: A computed distance and a computed reach this close to each other, in rounding errors, may be either way round.
+DOUBT = 4.0
+
+
+class FairCosts(NamedTuple):
+    """What candidates (rows) charge clients (columns), the balls as the last clients.
+
+    Attributes
+    ----------
+    search : ndarray of shape (m, n + q)
+        Costs with penalties, every comparison with a reach as it was computed.
+    bound : ndarray of shape (m, n + q)
+        The same, but nothing is forbidden that only rounding may have put out of reach; `search` itself if there is no
+        such pair.
+    far : ndarray of shape (n + q,)
+        The most that a client pays without a penalty.
+    penalty : float
+        More than any fair set costs.
+    """
+
+    search: Floats
+    bound: Floats
+    far: Floats
+    penalty: float
+
+
+def reaches(problem: FairKMedianProblem) -> tuple[Floats, Floats]:
+    """Return how far every point's centre may be: as computed, and so much more as rounding may hide."""
+    relative, absolute = rounding_margin(problem.space, 1)
+    reach = problem.beta * problem.radii
+    return reach, reach * (1.0 + DOUBT * relative) + DOUBT * absolute
+
+
+def fair_costs(problem: FairKMedianProblem, weights: Floats, strict: bool) -> FairCosts:
+    """Return the costs of a problem whose matrix is held.
+
+    Parameters
+    ----------
+    problem : FairKMedianProblem
+        What is asked.
+    weights : ndarray
+        Weights of the points, in the unit in which costs are counted.
+    strict : bool
+        Whether the points or the balls are the constraints.
+    """
+    matrix = problem.space.matrix
+    assert matrix is not None
+    reach, loose = reaches(problem)
+    costs = matrix * weights
+    if strict:
+        penalty = _penalty(float((weights * loose).sum()), float(costs.max()))
+        doubtful = bool(np.any((matrix > reach) & (matrix <= loose)))
+        bound = np.where(matrix <= loose, costs, penalty) if doubtful else None
+        costs[matrix > reach] = penalty
+        far = weights * loose
+    else:
+        penalty = _penalty(float(costs.max(axis=0).sum()), 0.0)
+        inside, doubted = problem.balls, problem.inside_balls(loose)
+        tail = np.where(inside.T, 0.0, penalty)
+        bound = np.hstack([costs, np.where(doubted.T, 0.0, penalty)]) if np.any(inside != doubted) else None
+        costs = np.hstack([costs, tail])
+        far = np.concatenate([np.full(problem.space.n, np.inf), np.zeros(len(inside))])
+    return FairCosts(costs, costs if bound is None else bound, far, penalty)
+
+
+def _penalty(most: float, largest: float) -> float:
+    """Return a whole number above `most`, so that integral costs stay integral."""
+    penalty = max(1.01 * most, largest)
+    if penalty <= 0.0:
+        return 1.0
+    return float(np.ceil(penalty) + 1.0) if penalty < 2.0**50 else penalty
+
+
+class FairStrategy(KMedianStrategy):
+    """The loop of k-median on penalised costs (k >= 2).
+
+    Parameters
+    ----------
+    costs
+        The costs.
+    instance, limits, seed
+        As for k-median.
+    """
+
+    def __init__(self, costs: FairCosts, instance: Instance, limits: Limits, seed: int) -> None:
+        super().__init__(costs.search, instance, limits, seed)
+        self.costs = costs
+        self.cost = costs.bound
+        self.most_radius = costs.penalty
+
+    @property
+    def fair(self) -> bool:
+        """Whether the incumbent pays no penalty."""
+        return self.upper < self.costs.penalty
+
+    def stretch(self, factor: float) -> None:
+        """Multiply the work after which an unproved run ends."""
+        self._budget *= factor
+
+    def aim(self) -> None:
+        """Start bound and lists from the incumbent; a penalty is no distance, so the reach stands for it."""
+        best, far = self.search.best, self.costs.far
+        first = np.minimum(best.c1, far)
+        second = np.maximum(first, np.minimum(best.c2, far))
+        self.u = 0.5 * (first + second)
+        radius = self._list_radius(second)
+        self.search.lists = build_lists(self.costs.search, radius, self.limits.should_stop)
+        same = self.costs.bound is self.costs.search
+        self._lists = self.search.lists if same else build_lists(self.costs.bound, radius, self.limits.should_stop)
+
+    def _list_radius(self, second: Floats) -> Floats:
+        """Return how far lists reach: to the end if that is not too much."""
+        penalty, far = self.costs.penalty, self.costs.far
+        cut = np.isfinite(far)
+        sample = np.linspace(0, far.size - 1, min(far.size, 200)).astype(np.int64)
+        for factor in (np.inf, 2.5, RADIUS_FACTOR, 1.2, 1.0, 0.8, 0.6):
+            with np.errstate(invalid="ignore"):
+                wanted = np.where(cut, penalty, RADIUS_FACTOR * second) if factor == np.inf else factor * second
+            radius = np.where(far == 0.0, penalty, np.minimum(wanted, penalty))
+            pairs = np.count_nonzero(self.costs.bound[:, sample] < radius[sample]) * (far.size / sample.size)
+            if pairs <= MAX_PAIRS:
+                break
+        return np.ascontiguousarray(radius)
+
+
+def single_fair_center(costs: FairCosts, instance: Instance) -> Proof:
+    """Solve k = 1 by enumeration; at these multipliers the relaxation is exact."""
+    totals = costs.search.sum(axis=1)
+    best = int(np.argmin(totals))
+    upper = float(totals[best])
+    forbidden: NDArray[np.bool_] = costs.bound >= costs.penalty
+    u = np.where(forbidden, 0.0, costs.bound).max(axis=0)
+    u[forbidden.any(axis=0)] += min(upper, costs.penalty)
+    value = float(u.sum() + np.minimum(costs.bound - u, 0.0).sum(axis=1).min())
+    lower = min(upper, max(0.0, lift(value - instance.margin(u.size, 2.0 * float(u.sum())), instance.granularity)))
+    none = np.zeros(0, dtype=np.int64)
+    node = Node(-1, -1, 0, [Stage(u, none, none)], lower)
+    return Proof(np.array([best]), upper, lower, [node], instance.granularity, 0)
+
