@@ -9,4 +9,14 @@ from certiclust.estimators import KTMM, FairKMedian, InfeasibleError, KCenter, K
 
 __version__ = "0.1.0"
 
-__all__ = ["KTMM", "Certificate", "CertificateError", "FairKMedian", "InfeasibleError", "KCenter", "KMeans", "KMedian", "__version__"]
+__all__ = [
+    "KTMM",
+    "Certificate",
+    "CertificateError",
+    "FairKMedian",
+    "InfeasibleError",
+    "KCenter",
+    "KMeans",
+    "KMedian",
+    "__version__",
+]

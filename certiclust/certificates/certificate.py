@@ -74,7 +74,7 @@ class Certificate:
         For fair k-median: no set with a centre within beta fair radii of every point costs less. The cost may be lower
         than that in the modes whose own constraint is weaker; `lower_bound` is about that one.
     fairness_ratio : float or None
-        For fair k-median: every point has a centre within this many times its fair radius; None if there is no such number.
+        For fair k-median: every point has a centre within so many times its fair radius; None if no number will do.
     infeasible_beta : float or None
         For fair k-median: no set at all has a centre within this many fair radii of every point.
     """

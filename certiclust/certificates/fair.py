@@ -104,7 +104,7 @@ def _statement(certificate: Certificate, instance: Instance, radii: FloatArray) 
 
 
 def _check_greedy(instance: Instance, said: Statement, factor: float) -> None:
-    """Check that balls come from the ascending greedy, up to rounding: nothing less makes a set that meets them fair."""
+    """Check that balls come from the ascending greedy, up to rounding: nothing less makes sets that meet them fair."""
     relative, absolute = instance.errors(1)
     radii = said.radii
     if np.any(np.diff(radii[said.balls]) < -4 * (relative * radii[said.balls[1:]] + absolute)):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from certiclust.certificates.candidates import named_candidates
 from certiclust.certificates.errors import CertificateError
-from certiclust.certificates.instance import Instance, between_rows, nearest_distances, power_of, site_indices
+from certiclust.certificates.instance import Instance, between_rows, power_of, site_indices
 from certiclust.certificates.kmeans import boxes_bound, sdp_bound, single_bound
 from certiclust.certificates.replay import Scale, replay, unpack
 

@@ -39,7 +39,7 @@ _REASONS = {
     "fair k-median": {"every critical ball has a centre", "every point has a centre within reach"},
 }
 #: What a guarantee may rest on.
-_THEOREMS = {problem: (f"{problem} theorem",) for problem in _REASONS}
+_THEOREMS: dict[str, tuple[str, ...]] = {problem: (f"{problem} theorem",) for problem in _REASONS}
 _THEOREMS["fair k-median"] += ("fair k-median definition",)
 
 

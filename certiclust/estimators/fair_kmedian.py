@@ -64,13 +64,13 @@ class FairKMedian(CertifiedClusterer):
         ``"tight"``: the same with more balls, for 3 beta r(v). ``"strict"``: every point has a centre within beta r(v).
         From beta = 2 on such a set exists in every metric; below it may not, and then that is proved where possible.
     on_infeasible : {"raise", "relax"}, default="raise"
-        What to do if ``mode="strict"`` finds no fair set: raise an `InfeasibleError` that names the least beta for which
-        one was found, or answer for that beta, with a warning.
+        What to do if ``mode="strict"`` finds no fair set: raise an `InfeasibleError` with the least beta for which one
+        was found, or answer for that beta, with a warning.
     metric : str or callable, default="euclidean"
         Any name that scikit-learn's pairwise distances accept, a callable of two rows, or ``"precomputed"``: then X is
         a square symmetric matrix with a zero diagonal.
     algorithm : {"auto", "gsemo"}, default="auto"
-        ``"auto"`` searches by swaps and crossovers that repair fairness before they lower the cost, bounds and branches.
+        ``"auto"`` searches by swaps and crossovers that repair fairness before they lower the cost, and bounds.
         ``"gsemo"`` is Algorithm 1 of the paper and nothing else, on the mode's balls; with ``mode="strict"`` on the
         number of points out of reach, then the cost.
     max_iter : int, "theorem" or None, default=None
@@ -115,7 +115,7 @@ class FairKMedian(CertifiedClusterer):
     radii_ : ndarray of shape (n_samples,)
         The fair radii; NaN for rows of weight 0, which are promised nothing.
     ball_centers_ : ndarray
-        Rows of X around which the critical balls lie (for ``mode="strict"`` those of ``"tight"``, which a fair set meets).
+        Rows of X around which the critical balls lie (``mode="strict"``: those of ``"tight"``, which a fair set meets).
     history_ : ndarray
         Time, iteration, upper and lower bound: one row per change.
 
@@ -222,7 +222,7 @@ class FairKMedian(CertifiedClusterer):
                 stacklevel=5,
             )
             return
-        least = f"the least beta for which one was found is {used.beta:.6g}" if not unfair else "none for any beta either"
+        least = "none for any beta either" if unfair else f"the least beta for which one was found is {used.beta:.6g}"
         if self.on_infeasible == "relax" and not unfair:
             warnings.warn(f"{none}; {least}, and the answer is for that.", ConvergenceWarning, stacklevel=5)
             return

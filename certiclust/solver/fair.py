@@ -161,4 +161,3 @@ def single_fair_center(costs: FairCosts, instance: Instance) -> Proof:
     none = np.zeros(0, dtype=np.int64)
     node = Node(-1, -1, 0, [Stage(u, none, none)], lower)
     return Proof(np.array([best]), upper, lower, [node], instance.granularity, 0)
-

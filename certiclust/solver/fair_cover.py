@@ -90,8 +90,8 @@ def refute(problem: FairKMedianProblem, clock: Clock) -> tuple[dict[str, object]
 def least_beta(problem: FairKMedianProblem, seed: int, clock: Clock) -> tuple[float, Ints]:
     """Return the least beta above the problem's for which a fair set was found, and that set, of at most k points.
 
-    Halvings between what was found and what was not. The first set is the greedy's, 2-fair in every metric (Jung, Kannan
-    & Lutz), filled up with the points that are worst off.
+    Halvings between what was found and what was not. The first set is the greedy's, 2-fair in every metric (Jung,
+    Kannan & Lutz 2019), filled up with the points that are worst off.
     """
     space, k = problem.space, problem.k
     centers = critical_balls(space, problem.radii, 1.0, 2.0)[:k]

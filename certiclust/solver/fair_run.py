@@ -124,8 +124,8 @@ def penalised(problem: FairKMedianProblem) -> KMedianProblem:
     """
     if problem.space.matrix is None:
         raise ValueError(
-            f"mode='strict' with algorithm='gsemo' needs the {problem.space.n} x {problem.space.n} distance matrix, which "
-            "is above the working memory; use algorithm='auto' or raise sklearn.set_config(working_memory=...)."
+            f"mode='strict' with algorithm='gsemo' needs the distance matrix of {problem.space.n} rows, which is above "
+            "the working memory; use algorithm='auto' or raise sklearn.set_config(working_memory=...)."
         )
     costs = fair_costs(problem, problem.space.weights, strict=True).search
     space = replace(problem.space, matrix=costs, weights=np.ones(problem.space.n), own=False, power=None)
@@ -146,12 +146,11 @@ def _relaxed(here: _Setting, proof: dict[str, Any] | None) -> FairRun:
     problem = here.problem
     beta, centers = least_beta(problem, here.seed, here.clock)
     wider = replace(problem, beta=beta) if beta < inf else problem
-    asked = {"asked": problem.beta, "infeasible": proof, "found": False}
     if not problem.relax or not beta < inf:
-        fairness = Fairness(wider, fair_lower_bound=0.0, **asked)  # type: ignore[arg-type]
+        fairness = Fairness(wider, problem.beta, 0.0, proof, found=False)
         return FairRun(_filled(centers, problem), Bound(0.0, None, "", ""), fairness)
     run = _solved(replace(here, problem=wider), True, PATIENCE, centers)
-    return replace(run, fairness=replace(run.fairness, **asked))
+    return replace(run, fairness=replace(run.fairness, asked=problem.beta, infeasible=proof, found=False))
 
 
 def _filled(centers: NDArray[np.int64], problem: FairKMedianProblem) -> IntArray:
