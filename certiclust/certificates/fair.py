@@ -45,6 +45,12 @@ def fair_radii(instance: Instance, k: int) -> FloatArray:
     w, radii = instance.weights, np.empty(instance.n)
     total = float(w.sum())
     whole = bool(np.all(w == np.floor(w))) and total < 2**53 / k
+    if np.all(w == w[0]):
+        # Copies of equal weight: the nearest ceil(n / k) points, the point itself included.
+        count = -(-instance.n // k)
+        for part, d in instance.blocks():
+            radii[part] = np.partition(d, count - 1, axis=1)[:, count - 1]
+        return radii
     for part, d in instance.blocks():
         order = np.argsort(d, axis=1, kind="stable")
         enough = k * np.cumsum(w[order], axis=1) >= total * (1.0 if whole else 1 - 1e-12)

@@ -28,6 +28,7 @@ from certiclust.certificates.sums import (
 if TYPE_CHECKING:
     from certiclust.certificates.certificate import Certificate
 
+FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 
 #: How what a guarantee rests on may begin.
@@ -70,6 +71,7 @@ def verify(
         raise CertificateError(f"cost: the centres cost {cost!r}, not {certificate.cost!r}.")
     if certificate.problem != "fair k-median" and not certificate.fair_claims <= {None}:
         raise CertificateError(f"fair_lower_bound: {certificate.problem} has no claims about fair sets.")
+    radii = None
     if certificate.problem in ("k-center", "k-tMM"):
         bound, ratio = separation(certificate, instance, rows)
         if "uncolourable" in certificate.witness:
@@ -94,10 +96,12 @@ def verify(
         bound = max(bound, bound_anywhere(certificate, instance))
     if not 0 <= certificate.lower_bound <= max(0.0, bound):
         raise CertificateError(f"lower_bound: {certificate.lower_bound!r} claimed, {bound!r} follows from the witness.")
-    _check_guarantee(certificate, instance, centers, ratio)
+    _check_guarantee(certificate, instance, centers, ratio, radii)
 
 
-def _check_guarantee(certificate: Certificate, instance: Instance, centers: IntArray, ratio: float | None) -> None:
+def _check_guarantee(
+    certificate: Certificate, instance: Instance, centers: IntArray, ratio: float | None, radii: FloatArray | None
+) -> None:
     guarantee = certificate.guarantee
     if guarantee is None:
         return
@@ -110,7 +114,8 @@ def _check_guarantee(certificate: Certificate, instance: Instance, centers: IntA
     if guarantee.fairness is not None and len(centers) == 0:
         raise CertificateError("guarantee: fairness is about centres that are rows.")
     if guarantee.fairness is not None:
-        radii = fair_radii(instance, certificate.n_clusters)
+        if radii is None:
+            raise CertificateError(f"guarantee: {certificate.problem} promises nothing about fairness.")
         check_fairness(instance, radii, centers, guarantee.fairness, "guarantee")
     elif guarantee.ratio is None:
         raise CertificateError("guarantee: it claims nothing.")

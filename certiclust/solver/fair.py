@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 
 from certiclust.bounds import rounding_margin
 from certiclust.bounds.branch_and_bound import Node, Stage
-from certiclust.bounds.lagrangian import Instance, lift
+from certiclust.bounds.lagrangian import Instance
 from certiclust.evolution.pool import MAX_PAIRS, RADIUS_FACTOR
 from certiclust.problems import FairKMedianProblem
 from certiclust.solver.kmedian import KMedianStrategy, Limits, Proof
-from certiclust.space.lists import Floats, build_lists
+from certiclust.space.lists import Floats, Ints, build_lists
 
 #: A computed distance and a computed reach this close to each other, in rounding errors, may be either way round.
 DOUBT = 4.0
@@ -56,8 +56,8 @@ def reaches(problem: FairKMedianProblem) -> tuple[Floats, Floats]:
     return reach, reach * (1.0 + DOUBT * relative) + DOUBT * absolute
 
 
-def fair_costs(problem: FairKMedianProblem, weights: Floats, strict: bool) -> FairCosts:
-    """Return the costs of a problem whose matrix is held.
+def fair_costs(problem: FairKMedianProblem, weights: Floats, strict: bool, sites: Ints | None = None) -> FairCosts:
+    """Return the costs of a problem, of all candidates or of some.
 
     Parameters
     ----------
@@ -67,20 +67,24 @@ def fair_costs(problem: FairKMedianProblem, weights: Floats, strict: bool) -> Fa
         Weights of the points, in the unit in which costs are counted.
     strict : bool
         Whether the points or the balls are the constraints.
+    sites : ndarray or None, default=None
+        The candidates; None for all, if their matrix is held.
     """
-    matrix = problem.space.matrix
-    assert matrix is not None
+    distances = problem.space.matrix if sites is None else problem.space.distances(sites.astype(np.intp))
+    assert distances is not None
     reach, loose = reaches(problem)
-    costs = matrix * weights
+    costs = distances * weights
     if strict:
         penalty = _penalty(float((weights * loose).sum()), float(costs.max()))
-        doubtful = bool(np.any((matrix > reach) & (matrix <= loose)))
-        bound = np.where(matrix <= loose, costs, penalty) if doubtful else None
-        costs[matrix > reach] = penalty
+        doubtful = bool(np.any((distances > reach) & (distances <= loose)))
+        bound = np.where(distances <= loose, costs, penalty) if doubtful else None
+        costs[distances > reach] = penalty
         far = weights * loose
     else:
         penalty = _penalty(float(costs.max(axis=0).sum()), 0.0)
         inside, doubted = problem.balls, problem.inside_balls(loose)
+        if sites is not None:
+            inside, doubted = inside[:, sites], doubted[:, sites]
         tail = np.where(inside.T, 0.0, penalty)
         bound = np.hstack([costs, np.where(doubted.T, 0.0, penalty)]) if np.any(inside != doubted) else None
         costs = np.hstack([costs, tail])
@@ -94,6 +98,28 @@ def _penalty(most: float, largest: float) -> float:
     if penalty <= 0.0:
         return 1.0
     return float(np.ceil(penalty) + 1.0) if penalty < 2.0**50 else penalty
+
+
+def list_radius(costs: FairCosts, second: Floats) -> Floats:
+    """Return how far the lists of each client reach: to the end of its reach if that is not too much.
+
+    Parameters
+    ----------
+    costs : FairCosts
+        The costs.
+    second : ndarray
+        What each client pays at its second-nearest centre, or at the end of its reach if that is nearer.
+    """
+    penalty, far = costs.penalty, costs.far
+    sample = np.linspace(0, far.size - 1, min(far.size, 200)).astype(np.int64)
+    radius = second
+    for factor in (np.inf, 2.5, RADIUS_FACTOR, 1.2, 1.0, 0.8, 0.6):
+        wanted = np.where(np.isfinite(far), penalty, RADIUS_FACTOR * second) if factor == np.inf else factor * second
+        radius = np.where(far == 0.0, penalty, np.minimum(wanted, penalty))
+        pairs = np.count_nonzero(costs.bound[:, sample] < radius[sample]) * (far.size / sample.size)
+        if pairs <= MAX_PAIRS:
+            break
+    return np.ascontiguousarray(radius)
 
 
 class FairStrategy(KMedianStrategy):
@@ -128,36 +154,39 @@ class FairStrategy(KMedianStrategy):
         first = np.minimum(best.c1, far)
         second = np.maximum(first, np.minimum(best.c2, far))
         self.u = 0.5 * (first + second)
-        radius = self._list_radius(second)
+        radius = list_radius(self.costs, second)
         self.search.lists = build_lists(self.costs.search, radius, self.limits.should_stop)
         same = self.costs.bound is self.costs.search
         self._lists = self.search.lists if same else build_lists(self.costs.bound, radius, self.limits.should_stop)
 
-    def _list_radius(self, second: Floats) -> Floats:
-        """Return how far lists reach: to the end if that is not too much."""
-        penalty, far = self.costs.penalty, self.costs.far
-        cut = np.isfinite(far)
-        sample = np.linspace(0, far.size - 1, min(far.size, 200)).astype(np.int64)
-        for factor in (np.inf, 2.5, RADIUS_FACTOR, 1.2, 1.0, 0.8, 0.6):
-            with np.errstate(invalid="ignore"):
-                wanted = np.where(cut, penalty, RADIUS_FACTOR * second) if factor == np.inf else factor * second
-            radius = np.where(far == 0.0, penalty, np.minimum(wanted, penalty))
-            pairs = np.count_nonzero(self.costs.bound[:, sample] < radius[sample]) * (far.size / sample.size)
-            if pairs <= MAX_PAIRS:
-                break
-        return np.ascontiguousarray(radius)
 
-
-def single_fair_center(costs: FairCosts, instance: Instance) -> Proof:
-    """Solve k = 1 by enumeration; at these multipliers the relaxation is exact."""
-    totals = costs.search.sum(axis=1)
-    best = int(np.argmin(totals))
-    upper = float(totals[best])
-    forbidden: NDArray[np.bool_] = costs.bound >= costs.penalty
-    u = np.where(forbidden, 0.0, costs.bound).max(axis=0)
-    u[forbidden.any(axis=0)] += min(upper, costs.penalty)
-    value = float(u.sum() + np.minimum(costs.bound - u, 0.0).sum(axis=1).min())
-    lower = min(upper, max(0.0, lift(value - instance.margin(u.size, 2.0 * float(u.sum())), instance.granularity)))
+def single_fair_center(problem: FairKMedianProblem, weights: Floats, instance: Instance, strict: bool) -> Proof:
+    """Solve k = 1 by enumeration, blockwise; at these multipliers the relaxation is exact."""
+    space, n = problem.space, problem.space.n
+    reach, loose = reaches(problem)
+    balls = np.zeros((0, space.m), dtype=bool) if strict else problem.balls
+    doubted = balls if strict else problem.inside_balls(loose)
+    totals = np.empty(space.m)
+    unfair: NDArray[np.bool_] = np.asarray(~balls.all(axis=0))
+    u, forbidden = np.zeros(n + len(balls)), np.append(np.zeros(n, dtype=bool), ~doubted.all(axis=1))
+    for part, distances in space.blocks():
+        cost = distances * weights
+        totals[part] = cost.sum(axis=1)
+        out = distances > loose if strict else np.zeros(cost.shape, dtype=bool)
+        u[:n] = np.maximum(u[:n], np.where(out, 0.0, cost).max(axis=0))
+        forbidden[:n] |= out.any(axis=0)
+        if strict:
+            unfair[part] |= (distances > reach).any(axis=1)
+    best = int(np.argmin(np.where(unfair, np.inf, totals)))
+    u[forbidden] += totals[best]
+    least = np.inf
+    for part, distances in space.blocks():
+        gain = np.minimum(distances * weights - u[:n], 0.0)
+        if strict:
+            gain = np.where(distances > loose, 0.0, gain)
+        least = min(least, float((gain.sum(axis=1) - u[n:] @ doubted[:, part]).min()))
+    value = float(u.sum()) + least - instance.margin(u.size, 2.0 * float(u.sum()))
+    lower = min(float(totals[best]), max(0.0, value))
     none = np.zeros(0, dtype=np.int64)
     node = Node(-1, -1, 0, [Stage(u, none, none)], lower)
-    return Proof(np.array([best]), upper, lower, [node], instance.granularity, 0)
+    return Proof(np.array([best]), float(totals[best]), lower, [node], 0.0, 0)

@@ -24,6 +24,8 @@ from certiclust.space.cover import Cover, Floats, Ints, Sets, reduced_cover, set
 TREE_WORK = 1.2e9
 #: Rows of the first linear program of the tree.
 FIRST_ROWS = 300
+#: Entries of a cover problem up to which its relaxation is solved, and the size up to which a tree is tried.
+MOST_ENTRIES, MOST_DENSE = 2_000_000, 30_000_000
 #: Effort of the tabu search where a set must be found, and while the least beta is looked for.
 EFFORT, QUICK = 20.0, 4.0
 #: Halvings of the interval in which the least beta is looked for.
@@ -49,8 +51,10 @@ def search_cover(space: Space, k: int, cover: Cover, seed: int, clock: Clock, ef
     if columns.size <= k:
         return columns
     search = CoverSearch(KCenterProblem(space, k), seed, clock.should_stop)
-    shares = relaxed_cover(cover, clock.seconds()).x
-    for start in (np.sort(np.argsort(-shares, kind="stable")[:k]), greedy_cover(cover, k)):
+    starts = [greedy_cover(cover, k)]
+    if cover.by_client.member.size <= MOST_ENTRIES:
+        starts.append(np.sort(np.argsort(-relaxed_cover(cover, clock.seconds()).x, kind="stable")[:k]))
+    for start in starts:
         weight = np.ones(cover.clients.size, dtype=np.int64)
         chosen, covered = search.cover(cover.by_client, cover.by_column, start, weight, effort)
         if covered:
@@ -78,6 +82,8 @@ def refute(problem: FairKMedianProblem, clock: Clock) -> tuple[dict[str, object]
     cover = reduced_cover(np.arange(space.n), reach_sets(space, reaches(problem)[1]))
     if cover.columns.size <= k:
         return None, cover.columns
+    if cover.columns.size * cover.clients.size > MOST_DENSE:
+        return None, None
     first = np.linspace(0, cover.clients.size - 1, min(cover.clients.size, FIRST_ROWS)).astype(np.int64)
     tree = CoverTree(cover, k, np.unique(first), clock.should_stop, clock.seconds)
     if not tree.run(TREE_WORK):

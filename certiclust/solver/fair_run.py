@@ -16,6 +16,7 @@ from certiclust.bounds.lagrangian import Instance
 from certiclust.problems import FairKMedianProblem, KMedianProblem
 from certiclust.solver.fair import FairCosts, FairStrategy, fair_costs, single_fair_center
 from certiclust.solver.fair_cover import Clock, least_beta, reach_sets, refute, search_cover
+from certiclust.solver.fair_points import FairPointsStrategy
 from certiclust.solver.kmedian import Limits, Proof, granularity_of
 from certiclust.solver.kmedian_run import cost_unit
 from certiclust.solver.loop import evolve_bound_reduce
@@ -83,11 +84,12 @@ class _Setting:
         """The power of two in which costs are counted."""
         return cost_unit(self.problem.space)
 
-    def instance(self, costs: FairCosts) -> Instance:
-        """Return the sizes and margins of the relaxation."""
+    def instance(self, costs: FairCosts | None = None) -> Instance:
+        """Return the sizes and margins of the relaxation; integral costs are looked for where they are given."""
         space = self.problem.space
         noise = rounding_margin(space, 1)[1] * self.problem.k * float(space.weights.sum()) / self.unit
-        granularity = granularity_of(costs.bound) if self.unit == 1.0 and costs.bound is costs.search else 0.0
+        exact = costs is not None and self.unit == 1.0 and costs.bound is costs.search
+        granularity = granularity_of(costs.bound) if costs is not None and exact else 0.0
         return Instance(self.problem.k, granularity, space.points.shape[1], noise)
 
 
@@ -163,12 +165,13 @@ def _solved(
     here: _Setting, strict: bool, patience: float, start: NDArray[np.int64] | None = None, aside: bool = False
 ) -> FairRun:
     """Run the loop on the costs of one kind of constraint; `aside`: for the sake of the bound, fair or not."""
-    problem = here.problem
-    costs = fair_costs(problem, problem.space.weights / here.unit, strict)
-    instance = here.instance(costs)
+    problem, weights = here.problem, here.problem.space.weights / here.unit
     if problem.k == 1:
-        return _finished(here, single_fair_center(costs, instance), costs, strict)
-    strategy = FairStrategy(costs, instance, here.limits, here.seed)
+        return _finished(here, single_fair_center(problem, weights, here.instance(), strict))
+    if problem.space.matrix is None:
+        return _solved_from_points(here, strict, start, aside)
+    costs = fair_costs(problem, weights, strict)
+    strategy = FairStrategy(costs, here.instance(costs), here.limits, here.seed)
     strategy.stretch(patience)
     if start is not None:
         strategy.search.polish(np.asarray(start, dtype=np.int64))
@@ -177,7 +180,22 @@ def _solved(
     strategy.aim()
     if strategy.fair or aside or not strict:
         evolve_bound_reduce(strategy, lambda: _note(here, strategy))
-    return _finished(here, strategy.proof(), costs, strict)
+    return _finished(here, strategy.proof())
+
+
+def _solved_from_points(here: _Setting, strict: bool, start: NDArray[np.int64] | None, aside: bool) -> FairRun:
+    """Run the loop without a matrix."""
+    problem, weights = here.problem, here.problem.space.weights / here.unit
+    strategy = FairPointsStrategy(problem, strict, weights, here.instance(), here.limits, here.seed)
+    if start is not None:
+        strategy.offer(start)
+    evolve_bound_reduce(strategy, lambda: _note(here, strategy))
+    if strict and not aside and not strategy.fair and not here.limits.should_stop():
+        cover = reduced_cover(np.arange(problem.space.n), reach_sets(problem.space, problem.beta * problem.radii))
+        found = search_cover(problem.space, problem.k, cover, here.seed, here.clock)
+        if found is not None:
+            strategy.offer(found)
+    return _finished(here, strategy.proof())
 
 
 def _repair(here: _Setting, strategy: FairStrategy) -> None:
@@ -195,18 +213,17 @@ def _repair(here: _Setting, strategy: FairStrategy) -> None:
         search.polish(found)
 
 
-def _note(here: _Setting, strategy: FairStrategy) -> None:
+def _note(here: _Setting, strategy: FairStrategy | FairPointsStrategy) -> None:
     proof = strategy.proof()
     upper = proof.upper * here.unit if strategy.fair else inf
     here.record(proof.iterations, upper, proof.lower * here.unit, strategy.live.size)
 
 
-def _finished(here: _Setting, proof: Proof, costs: FairCosts, strict: bool) -> FairRun:
+def _finished(here: _Setting, proof: Proof) -> FairRun:
     """Return what was found and proved, rounding subtracted."""
     relative, _ = rounding_margin(here.problem.space, here.problem.space.n)
-    fair = proof.upper < costs.penalty
-    lower = min(proof.lower, costs.penalty)
-    value = here.unit * (lower if proof.granularity > 0 else max(0.0, lower * (1 - relative)))
+    fair = here.problem.violations(np.asarray(proof.centers, dtype=np.intp)) == 0
+    value = here.unit * (proof.lower if proof.granularity > 0 else max(0.0, proof.lower * (1 - relative)))
     tree = {**pack(proof.nodes, proof.granularity, here.unit), "upper": proof.upper * here.unit}
     bound = Bound(value, None, "", "Lagrangian bound", {"tree": tree})
     fairness = Fairness(here.problem, here.problem.beta, value, found=fair)
