@@ -18,11 +18,15 @@ from numpy.typing import NDArray
 from certiclust.bounds import rounding_margin
 from certiclust.bounds.branch_and_bound import Node, Stage
 from certiclust.bounds.lagrangian import Instance
-from certiclust.evolution.pool import MAX_PAIRS, RADIUS_FACTOR
+from certiclust.evolution.pool import MAX_PAIRS, RADIUS_FACTOR, Search
 from certiclust.problems import FairKMedianProblem
 from certiclust.solver.kmedian import KMedianStrategy, Limits, Proof
 from certiclust.space.lists import Floats, Ints, build_lists
 
+#: Searches at lower penalties after a round while the gap is above `WIDE` and not so many of them in a row failed.
+SOFT_ROUNDS, WIDE, SOFT_PATIENCE = 6, 0.005, 60
+#: Passes over the costs of such a search, from the incumbent and at each step from a new start; solutions repaired.
+SOFT_PASSES, CLIMB_PASSES, REPAIRS = 6.0, 2.0, 3
 #: A computed distance and a computed reach this close to each other, in rounding errors, may be either way round.
 DOUBT = 4.0
 
@@ -41,12 +45,15 @@ class FairCosts(NamedTuple):
         The most that a client pays without a penalty.
     penalty : float
         More than any fair set costs.
+    distant : ndarray of shape (m, n) or None
+        What the points would pay without penalties, where they are the constraints.
     """
 
     search: Floats
     bound: Floats
     far: Floats
     penalty: float
+    distant: Floats | None = None
 
 
 def reaches(problem: FairKMedianProblem) -> tuple[Floats, Floats]:
@@ -73,11 +80,12 @@ def fair_costs(problem: FairKMedianProblem, weights: Floats, strict: bool, sites
     distances = problem.space.matrix if sites is None else problem.space.distances(sites.astype(np.intp))
     assert distances is not None
     reach, loose = reaches(problem)
-    costs = distances * weights
+    costs, distant = distances * weights, None
     if strict:
         penalty = _penalty(float((weights * loose).sum()), float(costs.max()))
         doubtful = bool(np.any((distances > reach) & (distances <= loose)))
         bound = np.where(distances <= loose, costs, penalty) if doubtful else None
+        distant = distances if np.all(weights == 1.0) else costs.copy()
         costs[distances > reach] = penalty
         far = weights * loose
     else:
@@ -89,7 +97,7 @@ def fair_costs(problem: FairKMedianProblem, weights: Floats, strict: bool, sites
         bound = np.hstack([costs, np.where(doubted.T, 0.0, penalty)]) if np.any(inside != doubted) else None
         costs = np.hstack([costs, tail])
         far = np.concatenate([np.full(problem.space.n, np.inf), np.zeros(len(inside))])
-    return FairCosts(costs, costs if bound is None else bound, far, penalty)
+    return FairCosts(costs, costs if bound is None else bound, far, penalty, distant)
 
 
 def _penalty(most: float, largest: float) -> float:
@@ -125,6 +133,10 @@ def list_radius(costs: FairCosts, second: Floats) -> Floats:
 class FairStrategy(KMedianStrategy):
     """The loop of k-median on penalised costs (k >= 2).
 
+    Where many constraints are tight, swaps between fair sets end early. So now and then the penalty is lowered to a few
+    times what a client pays on average, the search goes on from there through sets that are not quite fair, and what it
+    finds is repaired at the full penalty.
+
     Parameters
     ----------
     costs
@@ -138,11 +150,58 @@ class FairStrategy(KMedianStrategy):
         self.costs = costs
         self.cost = costs.bound
         self.most_radius = costs.penalty
+        self._soft_work = 0.0
+        self._soft_fails = 0
+
+    @property
+    def _work(self) -> float:
+        """Work so far, of search and bound."""
+        return self.search.work + self._bound_work + self._soft_work
 
     @property
     def fair(self) -> bool:
         """Whether the incumbent pays no penalty."""
         return self.upper < self.costs.penalty
+
+    def evolve(self) -> None:
+        """Search as for k-median, then with lower penalties, as much as the bound did while the gap is wide."""
+        super().evolve()
+        wide = self.upper - self.lower > WIDE * self.lower
+        rounds = SOFT_ROUNDS if wide and self._soft_fails < SOFT_PATIENCE else 1
+        if self.costs.distant is not None and self._rounds > 0 and self.search.k < self.search.order.size:
+            for _ in range(rounds):
+                if self._spent or self.limits.should_stop() or self.search.iterations >= self.limits.max_iter:
+                    break
+                self._soften()
+
+    def _soften(self) -> None:
+        """Search at a lower penalty from the incumbent, or from a new start at rising ones, and repair the outcome."""
+        hard, rng = self.search, self.search.rng
+        assert self.costs.distant is not None
+        mean = self.upper / self.costs.far.size
+        again = rng.random() < 0.5
+        softness = [10.0 ** rng.uniform(0.3, 1.3)] if again else [2.0**step for step in range(6)]
+        centers = hard.centers if rng.random() < 0.7 else hard.pool[int(rng.integers(len(hard.pool)))][1]
+        before = self.upper
+        for factor in softness:
+            lower = self.costs.distant + factor * mean
+            costs = np.where(self.costs.search < self.costs.penalty, self.costs.search, lower)
+            soft = Search(costs, hard.k, rng, self.limits.should_stop, self.limits.max_iter - hard.iterations)
+            soft.order = hard.order
+            if again or factor > 1.0:
+                soft.polish(centers)
+            else:
+                soft.start()
+            soft.favoured = hard.favoured
+            soft.evolve(int((SOFT_PASSES if again else CLIMB_PASSES) * costs.size))
+            centers = soft.centers
+            hard.iterations += soft.iterations
+            self._soft_work += 1.5 * soft.work + 6.0 * costs.size
+        core, hard.favoured = hard.favoured, hard.favoured[:0]  # a repair needs all candidates
+        for _, found in soft.pool[:REPAIRS]:
+            hard.polish(found)
+        hard.favoured = core
+        self._soft_fails = 0 if self.upper < before else self._soft_fails + 1
 
     def stretch(self, factor: float) -> None:
         """Multiply the work after which an unproved run ends."""
