@@ -5,8 +5,18 @@ evolutionary algorithm with proven ratios, and returned with a certificate that 
 """
 
 from certiclust.certificates import Certificate, CertificateError
-from certiclust.estimators import KTMM, FairKMedian, KCenter, KMeans, KMedian
+from certiclust.estimators import KTMM, FairKMedian, InfeasibleError, KCenter, KMeans, KMedian
 
 __version__ = "0.1.0"
 
-__all__ = ["KTMM", "Certificate", "CertificateError", "FairKMedian", "KCenter", "KMeans", "KMedian", "__version__"]
+__all__ = [
+    "KTMM",
+    "Certificate",
+    "CertificateError",
+    "FairKMedian",
+    "InfeasibleError",
+    "KCenter",
+    "KMeans",
+    "KMedian",
+    "__version__",
+]

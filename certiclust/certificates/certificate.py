@@ -71,6 +71,13 @@ class Certificate:
         Like `method` and `note` a remark: `verify` does not check it.
     witness : dict
         What `verify` needs besides the data: the centres, and the evidence for the lower bound.
+    fair_lower_bound : float or None
+        For fair k-median: no set with a centre within beta fair radii of every point costs less. The cost may be lower
+        than that in the modes whose own constraint is weaker; `lower_bound` is about that one.
+    fairness_ratio : float or None
+        For fair k-median: every point has a centre within so many times its fair radius; None if no number will do.
+    infeasible_beta : float or None
+        For fair k-median: no set at all has a centre within this many fair radii of every point.
     """
 
     problem: str
@@ -85,6 +92,14 @@ class Certificate:
     note: str = ""
     theory: dict[str, Any] = field(default_factory=dict)
     witness: dict[str, Any] = field(default_factory=dict)
+    fair_lower_bound: float | None = None
+    fairness_ratio: float | None = None
+    infeasible_beta: float | None = None
+
+    @property
+    def fair_claims(self) -> set[float | None]:
+        """What is claimed about fair sets; None where nothing is."""
+        return {self.fair_lower_bound, self.fairness_ratio, self.infeasible_beta}
 
     @property
     def gap(self) -> float:
@@ -105,7 +120,7 @@ class Certificate:
     __hash__ = None  # type: ignore[assignment]
 
     def __str__(self) -> str:
-        """Return three readable lines, and a fourth where a solver has to be trusted."""
+        """Return three readable lines, and a fourth for fairness, or where a solver has to be trusted."""
         cover = self.witness.get("cover")
         trusting = isinstance(cover, dict) and cover.get("proof") == "solver"
         if self.optimal:
@@ -120,6 +135,8 @@ class Certificate:
         if "iterations" in self.theory:
             bound = f"; the theorem expects GSEMO to need at most {_count(self.theory['iterations'])} iterations"
         lines.append(f"found by {self.method}{bound}.")
+        if self.problem == "fair k-median":
+            lines.append(self._fairness_line())
         if trusting:
             lines.append("the lower bound is the word of the solver HiGHS: verify solves again and trusts it.")
         return "\n".join(lines)
@@ -135,6 +152,19 @@ class Certificate:
             parts.append(f"a centre within {g.fairness:.4g} fair radii of every point")
         note = f" ({self.note})" if self.note else ""
         return f"guarantee: {' and '.join(parts)} by the {g.theorem}, because {g.because}{note}."
+
+    def _fairness_line(self) -> str:
+        ratio = "has no bound" if self.fairness_ratio is None else f"is {self.fairness_ratio:.6g}"
+        line = f"fairness: the largest distance to a centre, in fair radii, {ratio}"
+        said = self.witness.get("fairness")
+        beta = f"{said['beta']:.6g}-fair" if isinstance(said, dict) and "beta" in said else "fair"
+        if self.fair_lower_bound:
+            share = self.cost / self.fair_lower_bound
+            below = ", below 1 because this set is not as fair" if share < 1 - 1e-9 else ""
+            line += f"; the cost is at most {share:.4g} times that of the best {beta} set{below}"
+        if self.infeasible_beta is not None:
+            line += f"; no set is {self.infeasible_beta:.6g}-fair, proved"
+        return line + "."
 
     def verify(
         self,
@@ -176,6 +206,7 @@ class Certificate:
         """Return the certificate that `to_dict` wrote; derived numbers that do not fit are refused."""
         if not isinstance(content, dict) or content.get("format") != FORMAT:
             raise CertificateError(f"not a certificate: the format is not {FORMAT!r}.")
+        content = {**dict.fromkeys(_LATER), **content}
         missing = set(_KINDS) - set(content)
         unknown = set(content) - set(_KINDS) - {"format", "gap", "optimal"}
         if missing or unknown:
@@ -238,7 +269,12 @@ _KINDS: dict[str, Any] = {
     "note": str,
     "theory": dict,
     "witness": dict,
+    "fair_lower_bound": (int, float, type(None)),
+    "fairness_ratio": (int, float, type(None)),
+    "infeasible_beta": (int, float, type(None)),
 }
+#: Fields that older files lack.
+_LATER = ("fair_lower_bound", "fairness_ratio", "infeasible_beta")
 
 
 def _checked(key: str, value: Any, kind: Any) -> Any:

@@ -33,6 +33,9 @@ Floats = NDArray[np.float64]
 #: Yields distances in blocks: the asked clients x all candidates.
 Distances = Callable[[Ints], Iterator[Floats]]
 
+#: Yields whether candidates cover clients, in blocks: the asked clients x all candidates.
+Insides = Callable[[Ints], Iterator[Mask]]
+
 #: Twice the weights, as a triple counts, stay exact in float64.
 _LARGEST = 2**52
 
@@ -87,6 +90,30 @@ def proved_threshold(stored: Any, distances: Distances, n: int, k: int) -> float
     if not holds:
         raise CertificateError(f"witness: 'cover' does not prove that no {k} balls of radius below {threshold!r} do.")
     return float(threshold)
+
+
+def proved_uncoverable(stored: Any, inside: Insides, n: int, k: int) -> bool:
+    """Return whether a witness proves that no k candidates cover all clients, whatever covering means.
+
+    Parameters
+    ----------
+    stored : dict
+        The witness.
+    inside : callable
+        Yields which candidates cover the asked clients, in blocks, from the data.
+    n : int
+        Number of clients, which are the candidates as well.
+    k : int
+        Number of centres.
+    """
+    try:
+        clients = _numbers(stored["clients"], n, "clients")
+        columns = _numbers(stored["columns"], n, "columns")
+        return _replay(_tree(stored), _listed(np.concatenate(list(inside(clients))), columns), k)
+    except (KeyError, TypeError, ValueError, OverflowError, IndexError) as error:
+        if isinstance(error, CertificateError):
+            raise
+        raise CertificateError(f"witness: the proof that there is no cover is malformed ({error}).") from error
 
 
 def _ints(values: Any) -> Ints:

@@ -1,4 +1,4 @@
-"""What proves k-median, k-means and fairness: swaps, trees, boxes and semidefinite bounds."""
+"""What proves k-median and k-means: swaps, trees, boxes and semidefinite bounds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from certiclust.certificates.candidates import named_candidates
 from certiclust.certificates.errors import CertificateError
-from certiclust.certificates.instance import Instance, between_rows, nearest_distances, power_of, site_indices
+from certiclust.certificates.instance import Instance, between_rows, power_of, site_indices
 from certiclust.certificates.kmeans import boxes_bound, sdp_bound, single_bound
 from certiclust.certificates.replay import Scale, replay, unpack
 
@@ -119,7 +119,7 @@ def swap_optimal(
     bound = cost / ratio * (1 - relative) - absolute * float(instance.weights.sum())
     # The factor is the solution's own only if it costs no more than the swap-optimal one.
     own = ratio if certificate.cost <= cost * (1 + 4 * relative) else None
-    return bound, own if certificate.problem != "fair k-median" else None
+    return bound, own
 
 
 def _least_swap_change(instance: Instance, centers: IntArray) -> tuple[float, float, float]:
@@ -163,20 +163,3 @@ def tree_bound(certificate: Certificate, instance: Instance, upper: float) -> fl
     noise = instance.errors(1)[1] * certificate.n_clusters * float(instance.weights.sum())
     tree = unpack(certificate.witness["tree"], instance.n, instance.m)
     return replay(tree, costs, Scale(instance.n, instance.m, certificate.n_clusters, width, noise), upper)
-
-
-def check_fairness(certificate: Certificate, instance: Instance, centers: IntArray, claimed: float) -> None:
-    """Check d(v, X) <= claimed * r(v) for every point, r(v) computed by sorting."""
-    if not instance.own:
-        raise CertificateError("data: fairness needs a symmetric matrix with zero diagonal.")
-    k, w = certificate.n_clusters, instance.weights
-    nearest = nearest_distances(instance, centers)
-    relative, absolute = instance.errors(1)
-    for part, d in instance.blocks():
-        order = np.argsort(d, axis=1, kind="stable")
-        enough = k * np.cumsum(w[order], axis=1) >= w.sum() * (1 - 1e-12)
-        enough[:, -1] = True
-        place = np.argmax(enough, axis=1)
-        radius = np.take_along_axis(d, order, axis=1)[np.arange(len(d)), place]
-        if not np.all(nearest[part] <= claimed * radius * (1 + 4 * relative) + 4 * absolute):
-            raise CertificateError(f"guarantee: some point has no centre within {claimed:.6g} times its fair radius.")

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from certiclust.certificates.errors import CertificateError
+from certiclust.certificates.fair import check_fairness, fair_bound, fair_radii
 from certiclust.certificates.instance import Instance, nearest_distances, read_instance, site_indices
 from certiclust.certificates.maxima import colouring, cover_bound, diameter, separation
 from certiclust.certificates.sums import (
     bound_anywhere,
-    check_fairness,
     cost_anywhere,
     sites_of,
     swap_optimal,
@@ -28,6 +28,7 @@ from certiclust.certificates.sums import (
 if TYPE_CHECKING:
     from certiclust.certificates.certificate import Certificate
 
+FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 
 #: How what a guarantee rests on may begin.
@@ -36,8 +37,11 @@ _REASONS = {
     "k-tMM": {"f1 >= 0 at size k", "the cost is zero"},
     "k-median": {"1-swap optimal", "no single swap gains more than", "the cost is zero"},
     "k-means": {"1-swap optimal", "no single swap gains more than", "the cost is zero"},
-    "fair k-median": {"every critical ball has a centre"},
+    "fair k-median": {"every critical ball has a centre", "every point has a centre within reach"},
 }
+#: What a guarantee may rest on.
+_THEOREMS: dict[str, tuple[str, ...]] = {problem: (f"{problem} theorem",) for problem in _REASONS}
+_THEOREMS["fair k-median"] += ("fair k-median definition",)
 
 
 def verify(
@@ -65,12 +69,20 @@ def verify(
     slack = 4 * (relative * cost + absolute * float(instance.weights.sum()))
     if not abs(certificate.cost - cost) <= slack:
         raise CertificateError(f"cost: the centres cost {cost!r}, not {certificate.cost!r}.")
+    if certificate.problem != "fair k-median" and not certificate.fair_claims <= {None}:
+        raise CertificateError(f"fair_lower_bound: {certificate.problem} has no claims about fair sets.")
+    radii = None
     if certificate.problem in ("k-center", "k-tMM"):
         bound, ratio = separation(certificate, instance, rows)
         if "uncolourable" in certificate.witness:
             bound = max(bound, colouring(certificate, instance, rows))
         if "cover" in certificate.witness:
             bound = max(bound, cover_bound(certificate, instance))
+    elif certificate.problem == "fair k-median":
+        if anywhere:
+            raise CertificateError("witness: fairness is about centres that are rows.")
+        radii = fair_radii(instance, certificate.n_clusters)
+        bound, ratio = fair_bound(certificate, instance, centers, radii), None
     else:
         sites = sites_of(certificate, instance, anywhere)
         bound, ratio = swap_optimal(certificate, sites, rows, anywhere)
@@ -84,24 +96,27 @@ def verify(
         bound = max(bound, bound_anywhere(certificate, instance))
     if not 0 <= certificate.lower_bound <= max(0.0, bound):
         raise CertificateError(f"lower_bound: {certificate.lower_bound!r} claimed, {bound!r} follows from the witness.")
-    _check_guarantee(certificate, instance, centers, ratio)
+    _check_guarantee(certificate, instance, centers, ratio, radii)
 
 
-def _check_guarantee(certificate: Certificate, instance: Instance, centers: IntArray, ratio: float | None) -> None:
+def _check_guarantee(
+    certificate: Certificate, instance: Instance, centers: IntArray, ratio: float | None, radii: FloatArray | None
+) -> None:
     guarantee = certificate.guarantee
     if guarantee is None:
         return
-    prefix = f"{certificate.problem} theorem"
     reasons = _REASONS[certificate.problem]
     known = any(guarantee.because.startswith(reason) for reason in reasons)
-    if not guarantee.theorem.startswith(prefix) or not known:
+    if not guarantee.theorem.startswith(_THEOREMS[certificate.problem]) or not known:
         raise CertificateError(f"guarantee: no {guarantee.theorem!r} with {guarantee.because!r} is known here.")
     if guarantee.ratio is not None and (ratio is None or not guarantee.ratio >= ratio):
         raise CertificateError(f"guarantee: a ratio of {guarantee.ratio!r} does not follow; {ratio!r} does.")
     if guarantee.fairness is not None and len(centers) == 0:
         raise CertificateError("guarantee: fairness is about centres that are rows.")
     if guarantee.fairness is not None:
-        check_fairness(certificate, instance, centers, guarantee.fairness)
+        if radii is None:
+            raise CertificateError(f"guarantee: {certificate.problem} promises nothing about fairness.")
+        check_fairness(instance, radii, centers, guarantee.fairness, "guarantee")
     elif guarantee.ratio is None:
         raise CertificateError("guarantee: it claims nothing.")
 

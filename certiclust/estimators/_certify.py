@@ -64,13 +64,16 @@ def certify(
         witness.setdefault("cluster_centers", named.points[centers])
     if isinstance(problem, KTMMProblem):
         witness["labels"] = labels
+    claims: dict[str, float | None] = {}
+    if isinstance(problem, FairKMedianProblem):
+        claims = _fair_claims(problem, result, witness)
     guarantee, note = _guarantee(problem, result, named)
     return Certificate(
         problem=problem.name,
         n_samples=n_samples,
         n_clusters=problem.k,
         cost=result.cost,
-        lower_bound=min(bound.value, result.cost),
+        lower_bound=min(bound.value, result.cost) if _comparable(problem, result) else 0.0,
         data_sha256=fingerprint,
         metric=problem.space.metric.name,
         method=result.method,
@@ -78,7 +81,24 @@ def certify(
         note=note,
         theory=_theory(problem, epsilon, named if bound.ratio is not None else None),
         witness={name: v if isinstance(v, dict) else np.asarray(v).tolist() for name, v in witness.items()},
+        **claims,
     )
+
+
+def _fair_claims(problem: FairKMedianProblem, result: Result, witness: dict[str, Any]) -> dict[str, float | None]:
+    """Return what is claimed about fairness, and add to the witness what these claims are about."""
+    said = result.fairness
+    assert said is not None
+    balls = [] if problem.strict else problem.ball_centers.tolist()
+    witness["fairness"] = {"mode": problem.mode, "beta": problem.beta, "balls": balls}
+    if said.infeasible is not None:
+        witness["infeasible"] = said.infeasible
+    ratio = float(problem.fairness(result.centers).max())
+    return {
+        "fair_lower_bound": said.fair_lower_bound,
+        "fairness_ratio": ratio if np.isfinite(ratio) else None,
+        "infeasible_beta": None if said.infeasible is None else said.asked,
+    }
 
 
 def _guarantee(problem: Problem, result: Result, named: CandidateSet | None) -> tuple[Guarantee | None, str]:
@@ -88,14 +108,7 @@ def _guarantee(problem: Problem, result: Result, named: CandidateSet | None) -> 
     if not result.complete:
         return None, f"no solution of size {problem.k} was met, and the largest one was filled up by index"
     if isinstance(problem, FairKMedianProblem):
-        missed = problem.violations(result.centers)
-        if missed:
-            return None, f"{missed} of {len(problem.ball_centers)} critical balls have no centre"
-        if problem.space.power != 1:
-            return None, "the triangle inequality was not verified for this distance"
-        fairness = (problem.factor + 1) * problem.beta
-        note = "the lower bound is that of k-median without fairness"
-        return Guarantee(None, "fair k-median theorem", "every critical ball has a centre", fairness), note
+        return _fair_guarantee(problem, result)
     if result.cost == 0:
         return Guarantee(1.0, bound.theorem, "the cost is zero"), ""
     if bound.ratio is None:
@@ -109,6 +122,27 @@ def _guarantee(problem: Problem, result: Result, named: CandidateSet | None) -> 
     return Guarantee(bound.ratio, bound.theorem, bound.because), note
 
 
+def _comparable(problem: Problem, result: Result) -> bool:
+    """Return whether the solution keeps the constraints of those that its lower bound is about."""
+    return not isinstance(problem, FairKMedianProblem) or problem.violations(result.centers) == 0
+
+
+def _fair_guarantee(problem: FairKMedianProblem, result: Result) -> tuple[Guarantee | None, str]:
+    missed = problem.violations(result.centers)
+    if problem.strict:
+        if missed:
+            return None, f"{missed} points have no centre within {problem.beta:.6g} fair radii"
+        because = "every point has a centre within reach"
+        return Guarantee(None, "fair k-median definition", because, problem.beta), ""
+    if missed:
+        return None, f"{missed} of {len(problem.ball_centers)} critical balls have no centre"
+    if problem.space.power != 1:
+        return None, "the triangle inequality was not verified for this distance"
+    note = "the lower bound is that of sets with a centre in every critical ball"
+    theorem = f"fair k-median theorem, balls of factor {problem.factor:g}"
+    return Guarantee(None, theorem, "every critical ball has a centre", problem.promise), note
+
+
 def _theory(problem: Problem, epsilon: float, named: CandidateSet | None) -> dict[str, Any]:
     """Return the set whose swaps were checked with its factor, None if unknown, and the theorem's numbers.
 
@@ -119,6 +153,8 @@ def _theory(problem: Problem, epsilon: float, named: CandidateSet | None) -> dic
         factor = None if named.epsilon is None else 1.0 + named.epsilon
         chosen = {"candidates": named.name, "candidate_factor": factor}
     if not isinstance(problem, MaxProblem) and problem.space.matrix is None:
+        return chosen
+    if isinstance(problem, FairKMedianProblem) and problem.strict:
         return chosen
     theorem = iteration_bound(problem, epsilon=epsilon)
     iterations = theorem.iterations if np.isfinite(theorem.iterations) else None

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from certiclust.certificates import Certificate
 from certiclust.estimators._base import CertifiedClusterer, FloatArray, IntArray
 from certiclust.problems import FairKMedianProblem, Problem
 from certiclust.solver import Result
@@ -16,16 +19,39 @@ from certiclust.space import Space
 from certiclust.space.metrics import MetricLike
 
 #: How far a critical ball reaches, in multiples of beta times the fair radius.
-_FACTORS = {"proven": 6.0, "tight": 2.0}
+_FACTORS = {"proven": 6.0, "tight": 2.0, "strict": 2.0}
+
+
+class InfeasibleError(ValueError):
+    """No set that is as fair as asked for was found.
+
+    Attributes
+    ----------
+    proved : bool
+        Whether it is proved that there is none.
+    beta : float
+        The least beta for which a set was found; infinite if there was none at all.
+    center_indices : ndarray or None
+        That set, as rows of X.
+    certificate : Certificate or None
+        Of that set; with the proof as `infeasible_beta`, where there is one, for `Certificate.verify` to check.
+    """
+
+    def __init__(
+        self, message: str, proved: bool, beta: float, center_indices: IntArray | None, certificate: Certificate | None
+    ) -> None:
+        super().__init__(message)
+        self.proved, self.beta = proved, beta
+        self.center_indices, self.certificate = center_indices, certificate
 
 
 class FairKMedian(CertifiedClusterer):
     r"""Individually fair k-median with a proof: everyone has a centre within reach of its own neighbourhood.
 
-    The fair radius r(v) of a point is the least radius whose ball around it holds n/k points. Minimises
-    :math:`\sum_i w_i\, d(v_i, X)` over sets X of k data points that meet every critical ball
-    :math:`B(c, \beta r(c))`, which makes :math:`d(v, X) \le (f + 1)\beta\, r(v)` for every point [1]_.
-    The certificate re-checks this for every point; its lower bound on the cost is that of k-median without fairness.
+    The fair radius r(v) of a point is the least radius whose ball around it holds n/k points, itself included.
+    Minimises :math:`\sum_i w_i\, d(v_i, X)` over sets X of k data points that are fair in the sense of `mode` [1]_. The
+    certificate compares the cost with a lower bound for that very constraint, and with `fair_lower_bound`, which holds
+    for all sets with :math:`d(v, X) \le \beta\, r(v)`.
 
     Parameters
     ----------
@@ -33,18 +59,23 @@ class FairKMedian(CertifiedClusterer):
         Number of clusters.
     beta : float, default=1.5
         The fairness asked for, at least 1.
-    mode : {"tight", "proven"}, default="tight"
-        Which critical balls: ``"proven"`` takes the paper's factor f = 6, so that every point has a centre within
-        7 beta r(v); ``"tight"`` takes f = 2, for 3 beta r(v).
+    mode : {"tight", "proven", "strict"}, default="tight"
+        ``"proven"``: a centre in every critical ball of the paper, so that every point has one within 7 beta r(v).
+        ``"tight"``: the same with more balls, for 3 beta r(v). ``"strict"``: every point has a centre within beta r(v).
+        From beta = 2 on such a set exists in every metric; below it may not, and then that is proved where possible.
+    on_infeasible : {"raise", "relax"}, default="raise"
+        What to do if ``mode="strict"`` finds no fair set: raise an `InfeasibleError` with the least beta for which one
+        was found, or answer for that beta, with a warning.
     metric : str or callable, default="euclidean"
         Any name that scikit-learn's pairwise distances accept, a callable of two rows, or ``"precomputed"``: then X is
         a square symmetric matrix with a zero diagonal.
     algorithm : {"auto", "gsemo"}, default="auto"
-        ``"gsemo"`` is Algorithm 1 of the paper and nothing else; ``"auto"`` adds a swap polish.
+        ``"auto"`` searches by swaps and crossovers that repair fairness before they lower the cost, and bounds.
+        ``"gsemo"`` is Algorithm 1 of the paper and nothing else, on the mode's balls; with ``mode="strict"`` on the
+        number of points out of reach, then the cost.
     max_iter : int, "theorem" or None, default=None
-        Iterations of GSEMO, counted as in the paper. ``"theorem"`` is the ceiling of the expected iteration bound (an
-        expectation: its condition is still checked). None stops after ``10 * n_samples * k`` iterations
-        without progress.
+        Offspring of the search; for ``algorithm="gsemo"`` iterations, counted as in the paper. ``"theorem"`` is the
+        ceiling of the expected iteration bound (an expectation: its condition is still checked). None ends by itself.
     time_limit : float or None, default=None
         Seconds after which the best solution so far is returned, with a warning.
     gap_tol : float, default=0.0
@@ -74,15 +105,17 @@ class FairKMedian(CertifiedClusterer):
     cost_, inertia_ : float
         The weighted sum of distances to the nearest centre.
     n_iter_ : int
-        GSEMO iterations, counted as in the paper.
+        Offspring of the search, or iterations of GSEMO, counted as in the paper.
     certificate_ : Certificate or None
         How far from optimal the answer can be at most, with the evidence.
     fairness_ratio_ : float
-        The largest d(v, X) / r(v) reached, with 0/0 = 0.
+        The largest d(v, X) / r(v) reached, with 0/0 = 0 and x/0 infinite.
+    beta_ : float
+        The beta that holds: `beta`, or the larger one that a strict set needs where none is fairer.
     radii_ : ndarray of shape (n_samples,)
         The fair radii; NaN for rows of weight 0, which are promised nothing.
     ball_centers_ : ndarray
-        Rows of X around which the critical balls lie.
+        Rows of X around which the critical balls lie (``mode="strict"``: those of ``"tight"``, which a fair set meets).
     history_ : ndarray
         Time, iteration, upper and lower bound: one row per change.
 
@@ -107,6 +140,7 @@ class FairKMedian(CertifiedClusterer):
         **CertifiedClusterer._parameter_constraints,
         "beta": [Interval(Real, 1, None, closed="left")],
         "mode": [StrOptions(set(_FACTORS))],
+        "on_infeasible": [StrOptions({"raise", "relax"})],
     }
 
     def __init__(
@@ -115,6 +149,7 @@ class FairKMedian(CertifiedClusterer):
         *,
         beta: float = 1.5,
         mode: str = "tight",
+        on_infeasible: str = "raise",
         metric: MetricLike = "euclidean",
         algorithm: str = "auto",
         max_iter: int | str | None = None,
@@ -130,6 +165,7 @@ class FairKMedian(CertifiedClusterer):
         self.n_clusters = n_clusters
         self.beta = beta
         self.mode = mode
+        self.on_infeasible = on_infeasible
         self.metric = metric
         self.algorithm = algorithm
         self.max_iter = max_iter
@@ -143,7 +179,14 @@ class FairKMedian(CertifiedClusterer):
         self.verbose = verbose
 
     def _problem(self, space: Space) -> FairKMedianProblem:
-        return FairKMedianProblem(space, self.n_clusters, beta=float(self.beta), factor=_FACTORS[self.mode])
+        return FairKMedianProblem(
+            space,
+            self.n_clusters,
+            beta=float(self.beta),
+            factor=_FACTORS[self.mode],
+            strict=self.mode == "strict",
+            relax=self.on_infeasible == "relax",
+        )
 
     def _cost(self, labels: NDArray[np.int32], distances: FloatArray, weights: FloatArray, X: FloatArray) -> float:
         return float(weights @ distances)
@@ -151,10 +194,45 @@ class FairKMedian(CertifiedClusterer):
     def _set_attributes(
         self, X: FloatArray, weights: FloatArray, problem: Problem, result: Result, sites: IntArray | None
     ) -> None:
-        super()._set_attributes(X, weights, problem, result, sites)
         assert isinstance(problem, FairKMedianProblem)
         assert sites is not None
+        asked, said = problem, result.fairness
+        if said is not None:
+            problem = said.problem
+        super()._set_attributes(X, weights, problem, result, sites)
         self.fairness_ratio_ = float(problem.fairness(result.centers).max())
+        self.beta_ = problem.beta
         self.radii_ = np.full(len(X), np.nan)
         self.radii_[sites] = problem.radii
         self.ball_centers_ = sites[problem.ball_centers]
+        unfair = problem.violations(result.centers)
+        if asked.strict and (problem.beta > asked.beta or unfair):
+            self._say_infeasible(asked, problem, result, unfair)
+
+    def _say_infeasible(self, asked: FairKMedianProblem, used: FairKMedianProblem, result: Result, unfair: int) -> None:
+        """Raise, or warn, that no set as fair as asked for was found; a search that was cut short only warns."""
+        proved = result.fairness is not None and result.fairness.infeasible is not None
+        none = f"no set of {asked.k} centres is {asked.beta:.6g}-fair" if proved else ""
+        none = none or f"no {asked.beta:.6g}-fair set of {asked.k} centres was found, though none is proved impossible"
+        cut = result.interrupted or result.timed_out or self.algorithm == "gsemo" or self.max_iter is not None
+        if unfair and cut:
+            warnings.warn(
+                f"{none}: {unfair} points have no centre within {asked.beta:.6g} fair radii.",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
+            return
+        least = "none for any beta either" if unfair else f"the least beta for which one was found is {used.beta:.6g}"
+        if self.on_infeasible == "relax" and not unfair:
+            warnings.warn(f"{none}; {least}, and the answer is for that.", ConvergenceWarning, stacklevel=5)
+            return
+        certificate, rows, ratio = self.certificate_, self.center_indices_, self.beta_
+        for name in [name for name in self.__dict__ if name.endswith("_") and not name.startswith("_")]:
+            del self.__dict__[name]
+        raise InfeasibleError(
+            f"{none} (proved); {least}." if proved else f"{none}; {least}.",
+            proved,
+            float("inf") if unfair else ratio,
+            None if unfair else rows,
+            certificate,
+        )

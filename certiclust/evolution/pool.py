@@ -200,6 +200,7 @@ class Search:
             if nearby is not None and new >= 0:
                 client = self.home[new]
                 source = nearby.row_idx[nearby.row_ptr[client] : nearby.row_ptr[client + 1]].astype(np.int64)
+                source = source if source.size else self.order  # a client with two free centres has an empty list
             new = int(source[rng.integers(source.size)])
             if trial.slot[new] >= 0:
                 continue

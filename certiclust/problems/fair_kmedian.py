@@ -17,10 +17,12 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class FairKMedianProblem(SumProblem):
-    r"""Minimise :math:`\sum_i w_i\,d(v_i, X)` subject to a centre in every critical ball.
+    r"""Minimise :math:`\sum_i w_i\,d(v_i, X)` subject to fairness, in one of three modes.
 
-    With the balls of the ascending greedy at `factor` 6, a set that meets them all is :math:`7\beta`-fair:
-    :math:`d(v, X) \le 7 \beta\, r(v)` for every point (paper, fairness section; PROOFS.md part 7).
+    ``proven`` and ``tight`` ask for a centre in every critical ball. With the balls of the ascending greedy at `factor`
+    6, a set that meets them all is :math:`7\beta`-fair: :math:`d(v, X) \le 7 \beta\, r(v)` for every point (paper,
+    fairness section; PROOFS.md part 7); 2 in place of 6 makes it :math:`3\beta`-fair. ``strict`` asks for
+    :math:`d(v, X) \le \beta\, r(v)` itself, which no set need fulfil if :math:`\beta < 2`.
 
     Attributes
     ----------
@@ -28,11 +30,17 @@ class FairKMedianProblem(SumProblem):
         The fairness asked for, at least 1.
     factor : float
         Points within ``factor * beta * r(v)`` of a ball's centre need no ball of their own; 6 in the paper.
+    strict : bool
+        Whether every point itself is a constraint, in place of the balls.
+    relax : bool
+        Whether a larger beta will do where no strictly fair set was found.
     """
 
     name: ClassVar[str] = "fair k-median"
     beta: float
     factor: float = 6.0
+    strict: bool = False
+    relax: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -51,18 +59,46 @@ class FairKMedianProblem(SumProblem):
         """The centres of the critical balls."""
         return critical_balls(self.space, self.radii, self.beta, self.factor)
 
+    @property
+    def mode(self) -> str:
+        """Return which fairness it is: ``"strict"``, ``"tight"`` (factor 2) or ``"proven"`` (factor 6)."""
+        return "strict" if self.strict else "tight" if self.factor == 2 else "proven"
+
+    @property
+    def promise(self) -> float:
+        """Return what a set that keeps all constraints is: so many times the fair radius from every point at most."""
+        return self.beta if self.strict else (self.factor + 1) * self.beta
+
+    @cached_property
+    def balls(self) -> NDArray[np.bool_]:
+        """Which points lie in which critical ball, one row for each ball."""
+        return self.inside_balls(self.beta * self.radii)
+
+    def inside_balls(self, reach: FloatArray) -> NDArray[np.bool_]:
+        """Return which points lie within the reach of each ball's centre."""
+        rows = [self.space.distances(np.array([c]))[0] <= reach[c] for c in self.ball_centers]
+        return np.array(rows, dtype=bool).reshape(len(rows), self.space.m)
+
     @cached_property
     def _groups(self) -> NDArray[np.int64]:
         groups = np.full(self.space.m, -1, dtype=np.int64)
-        for ball, center in enumerate(self.ball_centers):
-            inside = self.space.distances(np.array([center]))[0] <= self.beta * self.radii[center]
-            groups[inside] = ball  # the balls of the greedy are disjoint
+        if not self.strict:
+            for ball, inside in enumerate(self.balls):
+                groups[inside] = ball  # the balls of the greedy are disjoint
         return groups
 
     @property
     def groups(self) -> NDArray[np.int64]:
         """Return, for every point, the critical ball it lies in, or -1."""
         return self._groups
+
+    def violations(self, centers: IntArray) -> int:
+        """Return how many balls have no centre; if strict, how many points have none within beta fair radii."""
+        if not self.strict:
+            return int(np.count_nonzero(~self.balls[:, centers].any(axis=1)))
+        if len(centers) == 0:
+            return self.space.n
+        return int(np.count_nonzero(self.nearest(centers) > self.beta * self.radii))
 
     def fairness(self, centers: IntArray) -> FloatArray:
         """Return d(v, X) / r(v) of every point, with 0/0 = 0 and x/0 infinite."""

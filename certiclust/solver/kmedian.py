@@ -144,6 +144,8 @@ class KMedianStrategy(Strategy):
         self._last_round = 0.0
         self._rounds = 0
         self._dropped = 0
+        #: No neighbour list reaches farther; costs at or above it are as good as forbidden.
+        self.most_radius = np.inf
         self._gain = 1.0
         self._failed = 0
         self._size = 0
@@ -304,9 +306,10 @@ class KMedianStrategy(Strategy):
     def _widen(self) -> None:
         """Double the radius of clients whose multiplier is held down by it: the bound would stay below its best."""
         held = (self.u >= self.lists.radius * (1.0 - 1e-9)) & (self.lists.radius > 0)
+        held &= self.lists.radius < self.most_radius
         if not held.any() or self.lists.n_pairs * 2 > MAX_PAIRS:
             return
-        radius = np.where(held, 2.0 * self.lists.radius, self.lists.radius)
+        radius = np.where(held, np.minimum(2.0 * self.lists.radius, self.most_radius), self.lists.radius)
         cost = self.cost if self.live.size == len(self.cost) else self.cost[self.live]
         wider = build_lists(cost, radius, self.limits.should_stop)
         if wider is not None:

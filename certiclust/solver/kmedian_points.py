@@ -70,6 +70,8 @@ class PointsStrategy(Strategy):
         self._rounds = 0
         self._lists: Lists | None = None
         self._share: Floats | None = None
+        #: Listed pairs at most.
+        self.max_pairs = MAX_PAIRS
 
     @property
     def upper(self) -> float:
@@ -205,7 +207,7 @@ class PointsStrategy(Strategy):
         factor = 1.4
         for factor in (1.4, 1.25, 1.1, 1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3):
             share = np.count_nonzero(part < factor * self.best.c2[clients]) / part.size
-            if share * m * n <= 0.95 * MAX_PAIRS:
+            if share * m * n <= 0.95 * self.max_pairs:
                 break
         return np.ascontiguousarray(factor * self.best.c2)
 

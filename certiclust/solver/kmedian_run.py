@@ -48,7 +48,7 @@ def run_kmedian(
     """
     space = problem.space
     limits = Limits(gap_tol, max_iter, should_stop)
-    unit = _unit(space)
+    unit = cost_unit(space)
     weights = space.weights / unit
     noise = rounding_margin(space, 1)[1] * problem.k * float(weights.sum())
     instance = Instance(problem.k, 0.0, space.points.shape[1], noise)
@@ -62,7 +62,7 @@ def run_kmedian(
     return _finish(problem, _run(KMedianStrategy(cost, instance, limits, seed), record, unit, space.excess), unit)
 
 
-def _unit(space: Space) -> float:
+def cost_unit(space: Space) -> float:
     """Return the power of two in which costs are counted: 1, but where they come near to the ends of float64."""
     if space.matrix is not None:
         largest = float(space.matrix.max())

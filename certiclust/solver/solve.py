@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from time import perf_counter
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,7 @@ from certiclust.bounds import Bound, separation_bound, swap_bound
 from certiclust.evolution import Criterion, GapClosed, Progress, Run, Target, TimeLimit, gsemo
 from certiclust.evolution.gsemo import HISTORY, HistoryRow, default_stop
 from certiclust.evolution.interrupt import catch_interrupt
-from certiclust.evolution.polish import least_swap_change, swap_polish
+from certiclust.evolution.polish import least_swap_change
 from certiclust.problems import (
     FairKMedianProblem,
     KCenterProblem,
@@ -25,6 +26,9 @@ from certiclust.problems import (
     Problem,
     SumProblem,
 )
+
+if TYPE_CHECKING:
+    from certiclust.solver.fair_run import Fairness
 
 IntArray = NDArray[np.intp]
 FloatArray = NDArray[np.float64]
@@ -76,6 +80,8 @@ class Result:
         What ended it early, if anything did.
     positions : ndarray of shape (k, l) or None
         The centres, where they are not candidates.
+    fairness : Fairness or None
+        What there is to say about fairness, for fair k-median.
     """
 
     centers: IntArray
@@ -89,6 +95,7 @@ class Result:
     interrupted: bool
     timed_out: bool
     positions: FloatArray | None = None
+    fairness: Fairness | None = None
 
 
 @dataclass(frozen=True)
@@ -105,6 +112,7 @@ class _Found:
     positions: FloatArray | None = None
     cost: float | None = None
     cut: bool = False  # whether the search ended by the clock, before its own end
+    fairness: Fairness | None = None
 
 
 def solve(
@@ -124,8 +132,7 @@ def solve(
     problem : Problem
         One of the five.
     algorithm : {"gsemo", "auto"}
-        ``"gsemo"`` is Algorithm 1 and nothing else; ``"auto"`` is the loop of evolution, bound and reduction for
-        k-median, k-means, k-center and k-tMM, and for fair k-median GSEMO followed by a swap polish.
+        ``"gsemo"`` is Algorithm 1 and nothing else; ``"auto"`` is the loop of evolution, bound and reduction.
     budget : Budget
         When to end.
     random_state : int
@@ -154,6 +161,8 @@ def solve(
             found = _colouring_loop(problem, budget, random_state, should_stop, callbacks, labels)
         elif algorithm == "auto" and isinstance(problem, KCenterProblem):
             found = _cover_loop(problem, budget, random_state, should_stop, callbacks)
+        elif isinstance(problem, FairKMedianProblem):
+            found = _fair_loop(problem, algorithm, budget, certify, random_state, should_stop, callbacks)
         elif algorithm == "auto" and isinstance(problem, KMeansProblem):
             # Without a certificate only the last descent comes after the search.
             search_stop = stops_after(None if limit is None else limit * (SEARCH_SHARE if certify else 0.96))
@@ -164,7 +173,7 @@ def solve(
 
             found = _descent_loop(problem, budget, certify, random_state, stops, used, callbacks)
         else:
-            found = _gsemo(problem, algorithm, budget, random_state, should_stop, callbacks)
+            found = _gsemo(problem, budget, random_state, callbacks)
         timed_out = limit is not None and (should_stop() or found.cut) and not interrupted()
         cost = problem.cost(found.centers) if found.cost is None else found.cost
         bound = _checked(problem, found, checks_stop) if certify else None
@@ -180,18 +189,12 @@ def solve(
             interrupted=interrupted(),
             timed_out=timed_out,
             positions=found.positions,
+            fairness=found.fairness,
         )
 
 
-def _gsemo(
-    problem: Problem,
-    algorithm: str,
-    budget: Budget,
-    random_state: int,
-    should_stop: Callable[[], bool],
-    callbacks: Callbacks,
-) -> _Found:
-    """Run Algorithm 1 and, unless it was asked for alone, a swap polish."""
+def _gsemo(problem: Problem, budget: Budget, random_state: int, callbacks: Callbacks) -> _Found:
+    """Run Algorithm 1."""
     stop: Criterion = GapClosed(budget.gap_tol) | Target(0.0)
     if budget.time_limit is not None:
         stop = stop | TimeLimit(budget.time_limit)
@@ -199,13 +202,8 @@ def _gsemo(
         stop = stop | default_stop(problem)
     run = gsemo(problem, budget.max_iter, random_state, stop=stop, callbacks=callbacks)
     centers, complete = _size_k(problem, run)
-    closed = len(run.history) > 0 and run.cost <= float(run.history["lower"][-1]) * (1 + budget.gap_tol)
-    if algorithm == "auto" and not closed:
-        centers = swap_polish(problem, centers, should_stop)
     bound = separation_bound(problem, run.h, run.apart) if isinstance(problem, MaxProblem) else None
-    polish = " and swap polish" if algorithm == "auto" else ""
-    method = f"GSEMO, {run.n_iter:,} iterations{polish}"
-    return _Found(centers, bound, run.n_iter, run.history.tolist(), method, complete)
+    return _Found(centers, bound, run.n_iter, run.history.tolist(), f"GSEMO, {run.n_iter:,} iterations", complete)
 
 
 def _loop(
@@ -279,6 +277,39 @@ def _descent_loop(
     )
 
 
+def _fair_loop(
+    problem: FairKMedianProblem,
+    algorithm: str,
+    budget: Budget,
+    certify: bool,
+    random_state: int,
+    should_stop: Callable[[], bool],
+    callbacks: Callbacks,
+) -> _Found:
+    """Search for fair sets, by Algorithm 1 or by the loop, and bound what they cost; or prove that there is none."""
+    from certiclust.solver.fair_cover import Clock
+    from certiclust.solver.fair_run import bound_fair, penalised, run_fair
+    from certiclust.solver.kmedian import Limits
+
+    start = perf_counter()
+
+    def seconds() -> float:
+        return inf if budget.time_limit is None else start + budget.time_limit - perf_counter()
+
+    limits, clock = Limits(budget.gap_tol, budget.max_iter or inf, should_stop), Clock(should_stop, seconds)
+    if algorithm == "gsemo":
+        posed = penalised(problem) if problem.strict else problem
+        found = _gsemo(posed, budget, random_state, callbacks)
+        if not certify:
+            return found
+        run = bound_fair(problem, found.centers, limits, clock, random_state)
+        return replace(found, bound=run.bound, fairness=run.fairness)
+    history, record = _recorder(callbacks)
+    run = run_fair(problem, limits, clock, random_state, record)
+    method = f"evolution, bound and reduction of penalised costs, {run.iterations:,} offspring, {run.nodes} nodes"
+    return _Found(run.centers, run.bound, run.iterations, history, method, fairness=run.fairness)
+
+
 def _recorder(callbacks: Callbacks) -> tuple[list[HistoryRow], Callable[[int, float, float, int], None]]:
     """Return a history and the function that adds a row to it and tells the callbacks."""
     history: list[HistoryRow] = []
@@ -309,10 +340,8 @@ def _checked(problem: Problem, found: _Found, should_stop: Callable[[], bool]) -
         assert found.bound is not None
         return found.bound
     if isinstance(problem, FairKMedianProblem):
-        # Meeting all balls says nothing about the cost; the optimum without fairness is a lower bound on it.
-        free = KMedianProblem(problem.space, problem.k)
-        without = swap_polish(free, found.centers, should_stop)
-        return swap_bound(free, without, least_swap_change(free, without, should_stop))
+        assert found.bound is not None
+        return found.bound
     assert isinstance(problem, SumProblem)
     swaps = swap_bound(problem, found.centers, least_swap_change(problem, found.centers, should_stop))
     return swaps if found.bound is None else swaps.stronger(found.bound)

@@ -104,6 +104,33 @@ def minimal(sets: Sets) -> Ints:
     return np.flatnonzero(keep)
 
 
+def reduced_cover(clients: Ints, by_client: Sets) -> Cover:
+    """Return a cover problem without dominated rows and columns.
+
+    Parameters
+    ----------
+    clients : ndarray
+        Clients by their number in the space.
+    by_client : Sets
+        For each of them the candidates that cover it.
+    """
+    by_column = by_client.transposed()
+    columns = maximal(by_column)
+    by_column = by_column.chosen(columns)
+    by_client = by_column.transposed()
+    rows = np.arange(clients.size)
+    for _ in range(ROUNDS):
+        fewer = minimal(by_client)
+        by_column = by_client.chosen(fewer).transposed()
+        kept = maximal(by_column)
+        done = fewer.size == rows.size and kept.size == columns.size
+        rows, columns, by_column = rows[fewer], columns[kept], by_column.chosen(kept)
+        by_client = by_column.transposed()
+        if done:
+            break
+    return Cover(clients[rows], columns, by_client, by_column)
+
+
 class ClientLists:
     """A growing working set of clients, each with all candidates nearer than a limit.
 
@@ -189,18 +216,7 @@ class ClientLists:
 
     def reduced(self, threshold: float) -> Cover:
         """Return the cover problem at a threshold, dominated rows and columns removed."""
-        columns, by_client, by_column = self.columns(threshold)
-        rows = np.arange(self.clients.size)
-        for _ in range(ROUNDS):
-            fewer = minimal(by_client)
-            by_column = by_client.chosen(fewer).transposed()
-            kept = maximal(by_column)
-            done = fewer.size == rows.size and kept.size == columns.size
-            rows, columns, by_column = rows[fewer], columns[kept], by_column.chosen(kept)
-            by_client = by_column.transposed()
-            if done:
-                break
-        return Cover(self.clients[rows], columns, by_client, by_column)
+        return reduced_cover(self.clients, self.within(threshold))
 
     def gap_below(self, value: float, relative: float, absolute: float) -> float:
         """Return a threshold just below `value` with no distance of the working set within the margin of it.

@@ -106,6 +106,8 @@ def iteration_bound(problem: Problem, *, p: int = 1, epsilon: float = 0.5) -> Th
     >>> round(iteration_bound(KCenterProblem(space, 2)).iterations, 1)
     32.6
     """
+    if isinstance(problem, FairKMedianProblem) and problem.strict:
+        raise ValueError("no theorem of the paper is about mode='strict'; the modes proven and tight have one.")
     ratio = guarantee(problem, p=p, epsilon=epsilon)
     k, m = problem.k, problem.space.m
     if isinstance(problem, MaxProblem):

@@ -70,7 +70,7 @@ class Tiny:
         return float(nearest.max() if problem == "k-center" else self.w @ nearest)
 
     def optimum(self, problem, k):
-        """Return the least cost; for k-means on the data points with centres anywhere; fair without fairness."""
+        """Return the least cost; for k-means on the data points with centres anywhere; without any fairness."""
         if problem == "k-tMM":
             labels = partitions(len(self.w), k)
             widest = np.zeros(len(labels))
@@ -104,6 +104,39 @@ class Tiny:
                 worst = max(worst, nearest / radius if radius > 0 else np.inf)
         return worst
 
+    def radii(self, k):
+        """Return the fair radius of every client."""
+        weight = self.w.sum() * (1 if np.all(self.w == np.floor(self.w)) else 1 - 1e-12)
+        return np.array([next(r for r in np.unique(row) if k * self.w[row <= r].sum() >= weight) for row in self.D])
+
+    def fair_sets(self, k, mode, beta, balls=(), tolerance=1e-12):
+        """Return all sets that keep a mode's constraint, up to rounding: balls are listed, or the points themselves."""
+        reach = beta * self.radii(k) * (1 + tolerance) + tolerance
+        asked = range(len(self.w)) if mode == "strict" else balls
+        sets = [list(centers) for centers in combinations(range(self.m), k)]
+        return [c for c in sets if all(self.D[i, c].min() <= reach[i] for i in asked)]
+
+    def fair_falsehood(self, certificate, centers, up, atom):
+        """Return what a certificate of fair k-median claims wrongly about fair sets."""
+        k, said = certificate.n_clusters, certificate.witness.get("fairness")
+        if not self.own:
+            return "fairness without radii"
+        ratio = certificate.fairness_ratio
+        if ratio is not None and self.fairness(k, centers) > ratio * up:
+            return f"fairness_ratio {ratio} is {self.fairness(k, centers)}"
+        if certificate.infeasible_beta is not None and self.fair_sets(k, "strict", certificate.infeasible_beta):
+            return f"a {certificate.infeasible_beta}-fair set exists"
+        if said is None:
+            return "a bound about nothing" if certificate.lower_bound or certificate.fair_lower_bound else None
+        for claimed, mode in ((certificate.lower_bound, said["mode"]), (certificate.fair_lower_bound or 0, "strict")):
+            sets = self.fair_sets(k, mode, said["beta"], said["balls"])
+            least = min((self.cost("fair k-median", c) for c in sets), default=np.inf)
+            if claimed > least * up + atom:
+                return f"lower bound {claimed} above {least} ({mode})"
+            if claimed > 0 and mode == said["mode"] and claimed == certificate.lower_bound and centers not in sets:
+                return "the centres do not keep the constraint of the bound"
+        return None
+
     def falsehood(self, certificate, tolerance=1e-9):
         """Return what a certificate claims wrongly about this instance, None if all of it is true."""
         k, problem = certificate.n_clusters, certificate.problem
@@ -128,11 +161,15 @@ class Tiny:
             cost = self.cost(problem, centers)
         if abs(certificate.cost - cost) > tolerance * cost + atom:
             return f"cost {certificate.cost} is {cost}"
-        best = self.optimum(problem, k)
+        if problem == "fair k-median":
+            wrong = self.fair_falsehood(certificate, centers, up, atom)
+            if wrong is not None:
+                return wrong
+        best = 0.0 if problem == "fair k-median" else self.optimum(problem, k)
         least = self._continuous(k) if anywhere else best  # a lower bound for centres anywhere holds for all places
-        if certificate.lower_bound > least * up + atom:
+        if problem != "fair k-median" and certificate.lower_bound > least * up + atom:
             return f"lower_bound {certificate.lower_bound} above {least}"
-        if certificate.optimal and cost > best * (1 + 2 * tolerance) + atom:
+        if problem != "fair k-median" and certificate.optimal and cost > best * (1 + 2 * tolerance) + atom:
             return f"optimal: {cost} against {best}"
         if certificate.guarantee is None:
             return None

@@ -87,7 +87,13 @@ OWN = {
         "max_candidates": 50_000,
     },
     KMeans: {"candidates": "data", "epsilon": 0.5, "max_candidates": 50_000},
-    FairKMedian: {"metric": "euclidean", "check_metric": None, "beta": 1.5, "mode": "tight"},
+    FairKMedian: {
+        "metric": "euclidean",
+        "check_metric": None,
+        "beta": 1.5,
+        "mode": "tight",
+        "on_infeasible": "raise",
+    },
 }
 
 
@@ -319,7 +325,9 @@ def test_claimed_fairness(mode):
     certificate = FairKMedian(4, beta=1.25, mode=mode, random_state=0).fit(CLOUD).certificate_
     assert certificate.guarantee.ratio is None
     assert certificate.guarantee.fairness == {"proven": 7, "tight": 3}[mode] * 1.25
-    assert "without fairness" in certificate.note
+    assert "in every critical ball" in certificate.note
+    assert certificate.theory["ratio"] == 84  # the theorem's own figure, claimed for nothing
+    assert certificate.fair_lower_bound >= certificate.lower_bound
 
 
 def test_no_ratio_without_a_checked_metric():
@@ -807,7 +815,7 @@ def test_no_solution_of_size_k(estimator):
     assert exact > 0 or estimator is KTMM
 
 
-WORDS = {KTMM: "recolouring", KCenter: "tabu search", KMedian: "reduction", KMeans: "anywhere", FairKMedian: "polish"}
+WORDS = {KTMM: "recolouring", KCenter: "tabu search", KMedian: "reduction", KMeans: "anywhere", FairKMedian: "penalised"}
 
 
 @pytest.mark.parametrize("estimator", ALL)
@@ -815,7 +823,6 @@ def test_auto_is_never_worse_than_its_gsemo(estimator):
     for seed in range(4):
         plain = estimator(5, algorithm="gsemo", random_state=seed).fit(CLOUD)
         polished = estimator(5, random_state=seed).fit(CLOUD)
-        assert polished.n_iter_ == plain.n_iter_ or estimator in (KTMM, KCenter, KMedian, KMeans)
         assert polished.cost_ <= plain.cost_ * (1 + 1e-12)
         assert WORDS[estimator] in polished.certificate_.method
         assert "swap polish" not in plain.certificate_.method

@@ -1,0 +1,251 @@
+"""Fair k-median as k-median with penalties: one strategy for all three modes.
+
+A set that is unfair pays a penalty, larger than what any fair set costs, for every constraint that it breaks. In strict
+mode a point pays it at each candidate out of its reach. In the modes with balls every critical ball is one more client,
+served for nothing inside the ball and for the penalty elsewhere. So swaps repair fairness before they lower the cost,
+and the Lagrangian bound, its reduction and its tree hold for fair sets: with lists cut at the reach in strict mode, and
+with the multipliers of the balls otherwise, which at their best give the bound of PROOFS.md part 7 (the inner problem,
+one candidate of each ball and the cheapest of the rest, has an integral relaxation).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from certiclust.bounds import rounding_margin
+from certiclust.bounds.branch_and_bound import Node, Stage
+from certiclust.bounds.lagrangian import Instance
+from certiclust.evolution.pool import MAX_PAIRS, RADIUS_FACTOR, Search
+from certiclust.problems import FairKMedianProblem
+from certiclust.solver.kmedian import KMedianStrategy, Limits, Proof
+from certiclust.space.lists import Floats, Ints, build_lists
+
+#: Searches at lower penalties after a round while the gap is above `WIDE` and not so many of them in a row failed.
+SOFT_ROUNDS, WIDE, SOFT_PATIENCE = 6, 0.005, 60
+#: Passes over the costs of such a search, from the incumbent and at each step from a new start; solutions repaired.
+SOFT_PASSES, CLIMB_PASSES, REPAIRS = 6.0, 2.0, 3
+#: A computed distance and a computed reach this close to each other, in rounding errors, may be either way round.
+DOUBT = 4.0
+
+
+class FairCosts(NamedTuple):
+    """What candidates (rows) charge clients (columns), the balls as the last clients.
+
+    Attributes
+    ----------
+    search : ndarray of shape (m, n + q)
+        Costs with penalties, every comparison with a reach as it was computed.
+    bound : ndarray of shape (m, n + q)
+        The same, but nothing is forbidden that only rounding may have put out of reach; `search` itself if there is no
+        such pair.
+    far : ndarray of shape (n + q,)
+        The most that a client pays without a penalty.
+    penalty : float
+        More than any fair set costs.
+    distant : ndarray of shape (m, n) or None
+        What the points would pay without penalties, where they are the constraints.
+    """
+
+    search: Floats
+    bound: Floats
+    far: Floats
+    penalty: float
+    distant: Floats | None = None
+
+
+def reaches(problem: FairKMedianProblem) -> tuple[Floats, Floats]:
+    """Return how far every point's centre may be: as computed, and so much more as rounding may hide."""
+    relative, absolute = rounding_margin(problem.space, 1)
+    reach = problem.beta * problem.radii
+    return reach, reach * (1.0 + DOUBT * relative) + DOUBT * absolute
+
+
+def fair_costs(problem: FairKMedianProblem, weights: Floats, strict: bool, sites: Ints | None = None) -> FairCosts:
+    """Return the costs of a problem, of all candidates or of some.
+
+    Parameters
+    ----------
+    problem : FairKMedianProblem
+        What is asked.
+    weights : ndarray
+        Weights of the points, in the unit in which costs are counted.
+    strict : bool
+        Whether the points or the balls are the constraints.
+    sites : ndarray or None, default=None
+        The candidates; None for all, if their matrix is held.
+    """
+    distances = problem.space.matrix if sites is None else problem.space.distances(sites.astype(np.intp))
+    assert distances is not None
+    reach, loose = reaches(problem)
+    costs, distant = distances * weights, None
+    if strict:
+        penalty = _penalty(float((weights * loose).sum()), float(costs.max()))
+        doubtful = bool(np.any((distances > reach) & (distances <= loose)))
+        bound = np.where(distances <= loose, costs, penalty) if doubtful else None
+        distant = distances if np.all(weights == 1.0) else costs.copy()
+        costs[distances > reach] = penalty
+        far = weights * loose
+    else:
+        penalty = _penalty(float(costs.max(axis=0).sum()), 0.0)
+        inside, doubted = problem.balls, problem.inside_balls(loose)
+        if sites is not None:
+            inside, doubted = inside[:, sites], doubted[:, sites]
+        tail = np.where(inside.T, 0.0, penalty)
+        bound = np.hstack([costs, np.where(doubted.T, 0.0, penalty)]) if np.any(inside != doubted) else None
+        costs = np.hstack([costs, tail])
+        far = np.concatenate([np.full(problem.space.n, np.inf), np.zeros(len(inside))])
+    return FairCosts(costs, costs if bound is None else bound, far, penalty, distant)
+
+
+def _penalty(most: float, largest: float) -> float:
+    """Return a whole number above `most`, so that integral costs stay integral."""
+    penalty = max(1.01 * most, largest)
+    if penalty <= 0.0:
+        return 1.0
+    return float(np.ceil(penalty) + 1.0) if penalty < 2.0**50 else penalty
+
+
+def list_radius(costs: FairCosts, second: Floats) -> Floats:
+    """Return how far the lists of each client reach: to the end of its reach if that is not too much.
+
+    Parameters
+    ----------
+    costs : FairCosts
+        The costs.
+    second : ndarray
+        What each client pays at its second-nearest centre, or at the end of its reach if that is nearer.
+    """
+    penalty, far = costs.penalty, costs.far
+    sample = np.linspace(0, far.size - 1, min(far.size, 200)).astype(np.int64)
+    radius = second
+    for factor in (np.inf, 2.5, RADIUS_FACTOR, 1.2, 1.0, 0.8, 0.6):
+        wanted = np.where(np.isfinite(far), penalty, RADIUS_FACTOR * second) if factor == np.inf else factor * second
+        radius = np.where(far == 0.0, penalty, np.minimum(wanted, penalty))
+        pairs = np.count_nonzero(costs.bound[:, sample] < radius[sample]) * (far.size / sample.size)
+        if pairs <= MAX_PAIRS:
+            break
+    return np.ascontiguousarray(radius)
+
+
+class FairStrategy(KMedianStrategy):
+    """The loop of k-median on penalised costs (k >= 2).
+
+    Where many constraints are tight, swaps between fair sets end early. So now and then the penalty is lowered to a few
+    times what a client pays on average, the search goes on from there through sets that are not quite fair, and what it
+    finds is repaired at the full penalty.
+
+    Parameters
+    ----------
+    costs
+        The costs.
+    instance, limits, seed
+        As for k-median.
+    """
+
+    def __init__(self, costs: FairCosts, instance: Instance, limits: Limits, seed: int) -> None:
+        super().__init__(costs.search, instance, limits, seed)
+        self.costs = costs
+        self.cost = costs.bound
+        self.most_radius = costs.penalty
+        self._soft_work = 0.0
+        self._soft_fails = 0
+
+    @property
+    def _work(self) -> float:
+        """Work so far, of search and bound."""
+        return self.search.work + self._bound_work + self._soft_work
+
+    @property
+    def fair(self) -> bool:
+        """Whether the incumbent pays no penalty."""
+        return self.upper < self.costs.penalty
+
+    def evolve(self) -> None:
+        """Search as for k-median, then with lower penalties, as much as the bound did while the gap is wide."""
+        super().evolve()
+        wide = self.upper - self.lower > WIDE * self.lower
+        rounds = SOFT_ROUNDS if wide and self._soft_fails < SOFT_PATIENCE else 1
+        if self.costs.distant is not None and self._rounds > 0 and self.search.k < self.search.order.size:
+            for _ in range(rounds):
+                if self._spent or self.limits.should_stop() or self.search.iterations >= self.limits.max_iter:
+                    break
+                self._soften()
+
+    def _soften(self) -> None:
+        """Search at a lower penalty from the incumbent, or from a new start at rising ones, and repair the outcome."""
+        hard, rng = self.search, self.search.rng
+        assert self.costs.distant is not None
+        mean = self.upper / self.costs.far.size
+        again = rng.random() < 0.5
+        softness = [10.0 ** rng.uniform(0.3, 1.3)] if again else [2.0**step for step in range(6)]
+        centers = hard.centers if rng.random() < 0.7 else hard.pool[int(rng.integers(len(hard.pool)))][1]
+        before = self.upper
+        for factor in softness:
+            lower = self.costs.distant + factor * mean
+            costs = np.where(self.costs.search < self.costs.penalty, self.costs.search, lower)
+            soft = Search(costs, hard.k, rng, self.limits.should_stop, self.limits.max_iter - hard.iterations)
+            soft.order = hard.order
+            if again or factor > 1.0:
+                soft.polish(centers)
+            else:
+                soft.start()
+            soft.favoured = hard.favoured
+            soft.evolve(int((SOFT_PASSES if again else CLIMB_PASSES) * costs.size))
+            centers = soft.centers
+            hard.iterations += soft.iterations
+            self._soft_work += 1.5 * soft.work + 6.0 * costs.size
+        core, hard.favoured = hard.favoured, hard.favoured[:0]  # a repair needs all candidates
+        for _, found in soft.pool[:REPAIRS]:
+            hard.polish(found)
+        hard.favoured = core
+        self._soft_fails = 0 if self.upper < before else self._soft_fails + 1
+
+    def stretch(self, factor: float) -> None:
+        """Multiply the work after which an unproved run ends."""
+        self._budget *= factor
+
+    def aim(self) -> None:
+        """Start bound and lists from the incumbent; a penalty is no distance, so the reach stands for it."""
+        best, far = self.search.best, self.costs.far
+        first = np.minimum(best.c1, far)
+        second = np.maximum(first, np.minimum(best.c2, far))
+        self.u = 0.5 * (first + second)
+        radius = list_radius(self.costs, second)
+        self.search.lists = build_lists(self.costs.search, radius, self.limits.should_stop)
+        same = self.costs.bound is self.costs.search
+        self._lists = self.search.lists if same else build_lists(self.costs.bound, radius, self.limits.should_stop)
+
+
+def single_fair_center(problem: FairKMedianProblem, weights: Floats, instance: Instance, strict: bool) -> Proof:
+    """Solve k = 1 by enumeration, blockwise; at these multipliers the relaxation is exact."""
+    space, n = problem.space, problem.space.n
+    reach, loose = reaches(problem)
+    balls = np.zeros((0, space.m), dtype=bool) if strict else problem.balls
+    doubted = balls if strict else problem.inside_balls(loose)
+    totals = np.empty(space.m)
+    unfair: NDArray[np.bool_] = np.asarray(~balls.all(axis=0))
+    u, forbidden = np.zeros(n + len(balls)), np.append(np.zeros(n, dtype=bool), ~doubted.all(axis=1))
+    for part, distances in space.blocks():
+        cost = distances * weights
+        totals[part] = cost.sum(axis=1)
+        out = distances > loose if strict else np.zeros(cost.shape, dtype=bool)
+        u[:n] = np.maximum(u[:n], np.where(out, 0.0, cost).max(axis=0))
+        forbidden[:n] |= out.any(axis=0)
+        if strict:
+            unfair[part] |= (distances > reach).any(axis=1)
+    best = int(np.argmin(np.where(unfair, np.inf, totals)))
+    u[forbidden] += totals[best]
+    least = np.inf
+    for part, distances in space.blocks():
+        gain = np.minimum(distances * weights - u[:n], 0.0)
+        if strict:
+            gain = np.where(distances > loose, 0.0, gain)
+        least = min(least, float((gain.sum(axis=1) - u[n:] @ doubted[:, part]).min()))
+    value = float(u.sum()) + least - instance.margin(u.size, 2.0 * float(u.sum()))
+    lower = min(float(totals[best]), max(0.0, value))
+    none = np.zeros(0, dtype=np.int64)
+    node = Node(-1, -1, 0, [Stage(u, none, none)], lower)
+    return Proof(np.array([best]), float(totals[best]), lower, [node], 0.0, 0)
