@@ -1,4 +1,4 @@
-"""From a solution with k - 1 clusters to a start with k that costs no more."""
+"""From the solution of a neighbouring size to a start: one cluster more that costs no more, or one less."""
 
 from __future__ import annotations
 
@@ -51,6 +51,15 @@ def grown(problem: Problem, smaller: Result, seed: int) -> Start:
         best = int(rows[np.argmax(_gains(problem, rows, paid, None))])
         return Start(centers=_with(problem, smaller.centers, best), multipliers=smaller.multipliers)
     return Start()
+
+
+def shrunk(problem: KMedianProblem, larger: Result) -> Start:
+    """Return where the search for k clusters starts, given one for k + 1: without the centre that is missed least."""
+    near = problem.space.distances(larger.centers)
+    owner = near.argmin(axis=0)
+    nearest, second = np.partition(near, 1, axis=0)[:2]
+    losses = np.bincount(owner, problem.space.weights * (second - nearest), len(larger.centers))
+    return Start(centers=np.delete(larger.centers, losses.argmin()), multipliers=larger.multipliers)
 
 
 def _with(problem: Problem, centers: IntArray, added: int) -> IntArray:

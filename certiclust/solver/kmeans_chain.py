@@ -1,4 +1,4 @@
-"""k-means for one k after another: a short search from the solution of the size before, a bound from its multipliers."""
+"""k-means for one k after another: a short search from the solution of the size before, a bound from its dual."""
 
 from __future__ import annotations
 
