@@ -14,13 +14,15 @@ from sklearn.utils import check_random_state, check_scalar
 
 from certiclust.estimators import KTMM, FairKMedian, KCenter, KMeans, KMedian
 from certiclust.estimators._base import CertifiedClusterer
+from certiclust.estimators._progress import shown_progress
 from certiclust.evolution.interrupt import catch_interrupt
 from certiclust.front.front import Front
 from certiclust.problems import KMedianProblem
 from certiclust.solver import Budget, Result, Start, solve
-from certiclust.solver.grow import grown, shrunk
+from certiclust.solver.grow import at_least_as_good, grown, shrunk
 
-#: Part of the usual work of a fit that one size gets.
+#: Part of the usual work of a fit that one size gets, from so many rows on; fewer rows get more of it, up to a limit.
+MANY_ROWS, MOST = 2000, 0.3
 SHARES: dict[type, float] = {KMedian: 0.05, KMeans: 0.1, KCenter: 0.1, KTMM: 0.1}
 #: The first size gets so many times as much: it has nothing to start from.
 FIRST = 5.0
@@ -91,7 +93,7 @@ class _Chain:
 
     def run(self) -> list[CertifiedClusterer]:
         """Return an estimator for every size; none costs more than a smaller one."""
-        down = isinstance(self.base, KMedian) and self.base.algorithm == "auto"
+        down = isinstance(self.base, KMedian) and self.base.algorithm == "auto" and not self._anywhere
         for done, k in enumerate(reversed(self.sizes) if down else self.sizes):
             left = self.base._time_left(self.start)
             seconds = None if left is None else left / (len(self.sizes) - done)
@@ -100,6 +102,11 @@ class _Chain:
             if self.fitted[k].cost_ > self.fitted[k - 1].cost_:
                 self._solve(k, self.base._time_left(self.start), self._begin(k, 1))
         return [self.fitted[k] for k in self.sizes]
+
+    @property
+    def _anywhere(self) -> bool:
+        """Whether centres of k-median may be anywhere."""
+        return getattr(self.base, "centers", None) == "continuous"
 
     def _begin(self, k: int, step: int) -> Start | None:
         """Return where size k starts, coming from the size before it in this direction."""
@@ -121,16 +128,23 @@ class _Chain:
         """Solve one size, and fit its estimator."""
         member = self._member(k)
         problem = member._problem(self.space)
-        share = SHARES.get(type(member), 1.0) * (FIRST if begin is None else 1.0)
-        result = solve(
-            problem,
-            member.algorithm,
-            Budget(member._iterations(problem), seconds, member.gap_tol, share=share),
-            random_state=self.seed,
-            certify=member.certify,
-            callbacks=member._callbacks(),
-            begin=begin,
-        )
+        share = min(MOST, SHARES.get(type(member), MOST) * max(1.0, MANY_ROWS / self.space.n))
+        share = min(1.0, FIRST * share) if begin is None else share
+        with shown_progress(member.verbose, f"{problem.name}, k = {k}") as callbacks:
+            result = solve(
+                problem,
+                member.algorithm,
+                Budget(member._iterations(problem), seconds, member.gap_tol, share=share),
+                random_state=self.seed,
+                certify=member.certify,
+                callbacks=callbacks,
+                begin=begin,
+            )
+        smaller = self.results.get(k - 1)
+        if member.algorithm == "gsemo" and smaller is not None:
+            result = at_least_as_good(problem, result, smaller, self.seed)
+        if self._anywhere and k - 1 in self.fitted:
+            member._smaller_centers = self.fitted[k - 1].cluster_centers_
         member._set_attributes(self.X, self.weights, problem, result, self.sites)
         member._warn(problem, result)
         self.results[k], self.fitted[k] = result, member

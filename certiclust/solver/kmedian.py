@@ -40,7 +40,7 @@ STARTS = 3.0
 #: Nodes of the tree between two rounds of search.
 BATCH = 10
 #: Steps of an ascent from the multipliers of a neighbouring size.
-WARM_STEPS = 80
+WARM_STEPS = 60
 #: Share of the gap that another ascent at the root must have closed for one more to be tried.
 WORTH = 0.05
 
@@ -225,7 +225,7 @@ class KMedianStrategy(Strategy):
         if self._spent:
             self._solve_windows()
             return
-        if self._rounds == 0 and self.instance.k < SPARSE_FROM:
+        if self._rounds == 0 and self.instance.k < SPARSE_FROM and not self._warm:
             # Few centres need no guide: some start ends in the best basin, and swaps find its bottom.
             self.search.restart(int(self.limits.share * STARTS * self.instance.k * self.cost.size))
         self.search.evolve(int(min(max(wanted, least * self.cost.size), most * self.cost.size)))
