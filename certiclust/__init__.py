@@ -6,6 +6,7 @@ evolutionary algorithm with proven ratios, and returned with a certificate that 
 
 from certiclust.certificates import Certificate, CertificateError
 from certiclust.estimators import KTMM, FairKMedian, InfeasibleError, KCenter, KMeans, KMedian
+from certiclust.front import Front, sweep
 
 __version__ = "0.1.0"
 
@@ -14,9 +15,11 @@ __all__ = [
     "Certificate",
     "CertificateError",
     "FairKMedian",
+    "Front",
     "InfeasibleError",
     "KCenter",
     "KMeans",
     "KMedian",
     "__version__",
+    "sweep",
 ]

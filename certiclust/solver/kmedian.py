@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -38,6 +39,8 @@ WINDOW_OVERHEAD = 2e6
 STARTS = 3.0
 #: Nodes of the tree between two rounds of search.
 BATCH = 10
+#: Steps of an ascent from the multipliers of a neighbouring size.
+WARM_STEPS = 60
 #: Share of the gap that another ascent at the root must have closed for one more to be tried.
 WORTH = 0.05
 
@@ -70,11 +73,15 @@ class Proof:
 
 @dataclass(frozen=True)
 class Limits:
-    """What ends the loop besides a closed gap; work is counted in distances read (about 2.5 ns each)."""
+    """What ends the loop besides a closed gap; work is counted in distances read (about 2.5 ns each).
+
+    `share` is the part of the usual work that may be done.
+    """
 
     gap_tol: float
     max_iter: float
     should_stop: Callable[[], bool]
+    share: float = 1.0
 
 
 def granularity_of(cost: Floats) -> float:
@@ -123,22 +130,34 @@ class KMedianStrategy(Strategy):
         When to end.
     seed
         Seed of all random decisions.
+    centers, u
+        Centres to start from, and multipliers; None for a start of its own.
     """
 
-    def __init__(self, cost: Floats, instance: Instance, limits: Limits, seed: int) -> None:
+    def __init__(
+        self,
+        cost: Floats,
+        instance: Instance,
+        limits: Limits,
+        seed: int,
+        centers: Ints | None = None,
+        u: Floats | None = None,
+    ) -> None:
         self.cost, self.instance, self.limits = cost, instance, limits
         self.search = Search(cost, instance.k, np.random.default_rng(seed), limits.should_stop, limits.max_iter)
-        self.search.start()
+        self.search.start(centers)
         best = self.search.best
         self._lists: Lists | None = None
         self.live: Ints = np.arange(cost.shape[0])
         self.fixed = np.zeros(cost.shape[0], np.int8)
-        self.u = start_multipliers(best.c1, best.c2, instance.k)
+        self._warm = u is not None
+        # Good multipliers lie between the costs of the two nearest centres; those of another size may not.
+        self.u = start_multipliers(best.c1, best.c2, instance.k) if u is None else np.clip(u, best.c1, best.c2)
         self.share: Floats = np.zeros(cost.shape[0])
         self.root = Node(-1, -1, 0)
         self.tree: Tree | None = None
         self.lower = 0.0
-        self._budget = default_budget(cost.size)
+        self._budget = limits.share * default_budget(cost.size)
         self._bound_work = 0.0
         self._before = 0.0
         self._last_round = 0.0
@@ -193,6 +212,8 @@ class KMedianStrategy(Strategy):
     @property
     def _spent(self) -> bool:
         """Whether another round would end nearer to twice than to once the rest of the budget."""
+        if self._warm and self._rounds == 0:
+            return False  # known multipliers are worth one ascent in any case
         return self._work + 0.5 * self._last_round >= self._budget
 
     def evolve(self) -> None:
@@ -207,9 +228,9 @@ class KMedianStrategy(Strategy):
         if self._spent:
             self._solve_windows()
             return
-        if self._rounds == 0 and self.instance.k < SPARSE_FROM:
+        if self._rounds == 0 and self.instance.k < SPARSE_FROM and not self._warm:
             # Few centres need no guide: some start ends in the best basin, and swaps find its bottom.
-            self.search.restart(int(STARTS * self.instance.k * self.cost.size))
+            self.search.restart(int(self.limits.share * STARTS * self.instance.k * self.cost.size))
         self.search.evolve(int(min(max(wanted, least * self.cost.size), most * self.cost.size)))
 
     def _solve_windows(self) -> None:
@@ -264,16 +285,19 @@ class KMedianStrategy(Strategy):
 
     def _ascend(self) -> None:
         first = self._rounds == 0
+        patient: dict[str, Any] = {"step": 0.5, "patience": 30, "iterations": 300}
+        if self._warm:
+            patient = {"step": 1.5 if first else 0.5, "patience": 15, "iterations": WARM_STEPS}
+        elif first:
+            patient = {"step": 1.5, "patience": 20, "iterations": 150 if self.instance.k <= 20 else 300}
         ascent = ascend(
             self.lists,
             self.instance,
             self.u,
             self.upper,
             self.fixed,
-            step=1.5 if first else 0.5,
-            patience=20 if first else 30,
-            iterations=150 if first and self.instance.k <= 20 else 300,
             should_stop=self.limits.should_stop,
+            **patient,
         )
         self._rounds += 1
         self._bound_work += ascent.work + 6.0 * self.u.size * ascent.iterations

@@ -44,13 +44,42 @@ Callbacks = tuple[Callable[[Progress], None], ...]
 class Budget:
     """When to end: iterations, seconds, or a gap that is small enough; None means no such limit.
 
-    `goal` is a diameter of k-tMM: reaching it, or proving that it cannot be reached, is enough.
+    `goal` is a diameter of k-tMM: reaching it, or proving that it cannot be reached, is enough. `share` is the part of
+    the usual counted work that search and bound may take, where nothing else limits them.
     """
 
     max_iter: int | None = None
     time_limit: float | None = None
     gap_tol: float = 0.0
     goal: float | None = None
+    share: float = 1.0
+
+
+@dataclass(frozen=True)
+class Start:
+    """A solution to start from, and the multipliers of a bound: what is known from a neighbouring size.
+
+    The search returns nothing worse.
+
+    Attributes
+    ----------
+    centers : ndarray or None
+        k candidates (k-median, k-center).
+    labels : ndarray or None
+        A partition into at most k clusters (k-tMM).
+    positions : ndarray or None
+        k places (k-means).
+    multipliers : ndarray or None
+        One per client, for the Lagrangian bound of k-median and for the boxes of k-means.
+    columns : ndarray or None
+        Places at which the boxes of k-means had their least reduced costs.
+    """
+
+    centers: IntArray | None = None
+    labels: NDArray[np.int32] | None = None
+    positions: FloatArray | None = None
+    multipliers: FloatArray | None = None
+    columns: FloatArray | None = None
 
 
 @dataclass(frozen=True)
@@ -82,6 +111,8 @@ class Result:
         The centres, where they are not candidates.
     fairness : Fairness or None
         What there is to say about fairness, for fair k-median.
+    multipliers, columns : ndarray or None
+        The last ones of the bound of k-median, or of a chained one of k-means: a start for another k.
     """
 
     centers: IntArray
@@ -96,6 +127,8 @@ class Result:
     timed_out: bool
     positions: FloatArray | None = None
     fairness: Fairness | None = None
+    multipliers: FloatArray | None = None
+    columns: FloatArray | None = None
 
 
 @dataclass(frozen=True)
@@ -113,6 +146,8 @@ class _Found:
     cost: float | None = None
     cut: bool = False  # whether the search ended by the clock, before its own end
     fairness: Fairness | None = None
+    multipliers: FloatArray | None = None
+    columns: FloatArray | None = None
 
 
 def solve(
@@ -123,7 +158,7 @@ def solve(
     random_state: int,
     certify: bool = True,
     callbacks: Callbacks = (),
-    labels: NDArray[np.int32] | None = None,
+    begin: Start | None = None,
 ) -> Result:
     """Solve a problem and bound its optimum.
 
@@ -141,10 +176,11 @@ def solve(
         Whether to prove a lower bound.
     callbacks : tuple of callable
         Called with the progress of the search.
-    labels : ndarray or None
-        A partition from which the search of k-tMM starts.
+    begin : Start or None
+        What the search of ``"auto"`` starts from, but for fair k-median; None for starts of its own.
     """
     start = perf_counter()
+    begin = begin or Start()
     with catch_interrupt() as interrupted:
 
         def stops_after(seconds: float | None) -> Callable[[], bool]:
@@ -156,11 +192,11 @@ def solve(
         checks_stop = stops_after(None if limit is None else limit * 1.1 + GRACE)
 
         if algorithm == "auto" and isinstance(problem, KMedianProblem):
-            found = _loop(problem, budget, random_state, should_stop, callbacks)
+            found = _loop(problem, budget, random_state, should_stop, callbacks, begin)
         elif algorithm == "auto" and isinstance(problem, KTMMProblem):
-            found = _colouring_loop(problem, budget, random_state, should_stop, callbacks, labels)
+            found = _colouring_loop(problem, budget, random_state, should_stop, callbacks, begin.labels)
         elif algorithm == "auto" and isinstance(problem, KCenterProblem):
-            found = _cover_loop(problem, budget, random_state, should_stop, callbacks)
+            found = _cover_loop(problem, budget, random_state, should_stop, callbacks, begin.centers)
         elif isinstance(problem, FairKMedianProblem):
             found = _fair_loop(problem, algorithm, budget, certify, random_state, should_stop, callbacks)
         elif algorithm == "auto" and isinstance(problem, KMeansProblem):
@@ -171,7 +207,7 @@ def solve(
             def used() -> float:
                 return 0.0 if limit is None else (perf_counter() - start) / max(limit, 1e-9)
 
-            found = _descent_loop(problem, budget, certify, random_state, stops, used, callbacks)
+            found = _descent_loop(problem, budget, certify, random_state, stops, used, callbacks, begin)
         else:
             found = _gsemo(problem, budget, random_state, callbacks)
         timed_out = limit is not None and (should_stop() or found.cut) and not interrupted()
@@ -190,6 +226,8 @@ def solve(
             timed_out=timed_out,
             positions=found.positions,
             fairness=found.fairness,
+            multipliers=found.multipliers,
+            columns=found.columns,
         )
 
 
@@ -207,15 +245,22 @@ def _gsemo(problem: Problem, budget: Budget, random_state: int, callbacks: Callb
 
 
 def _loop(
-    problem: KMedianProblem, budget: Budget, random_state: int, should_stop: Callable[[], bool], callbacks: Callbacks
+    problem: KMedianProblem,
+    budget: Budget,
+    random_state: int,
+    should_stop: Callable[[], bool],
+    callbacks: Callbacks,
+    begin: Start,
 ) -> _Found:
     """Evolve, bound and reduce until the optimum is proved or the budget is spent."""
+    from certiclust.solver.kmedian import Limits
     from certiclust.solver.kmedian_run import run_kmedian
 
     history, record = _recorder(callbacks)
-    proof = run_kmedian(problem, budget.gap_tol, budget.max_iter or inf, random_state, should_stop, record)
+    limits = Limits(budget.gap_tol, budget.max_iter or inf, should_stop, budget.share)
+    proof = run_kmedian(problem, limits, random_state, record, begin.centers, begin.multipliers)
     method = f"evolution, bound and reduction, {proof.iterations:,} offspring, {proof.nodes} nodes"
-    return _Found(proof.centers, proof.bound, proof.iterations, history, method)
+    return _Found(proof.centers, proof.bound, proof.iterations, history, method, multipliers=proof.multipliers)
 
 
 def _colouring_loop(
@@ -230,7 +275,7 @@ def _colouring_loop(
     from certiclust.solver.ktmm_run import Limits, run_ktmm
 
     history, record = _recorder(callbacks)
-    limits = Limits(budget.gap_tol, should_stop, budget.goal)
+    limits = Limits(budget.gap_tol, should_stop, budget.goal, share=budget.share)
     found = run_ktmm(problem, limits, budget.max_iter, random_state, record, labels)
     centers, partition = problem.central(found.labels, found.reach)
     cost = float(found.reach.max())
@@ -238,7 +283,12 @@ def _colouring_loop(
 
 
 def _cover_loop(
-    problem: KCenterProblem, budget: Budget, random_state: int, should_stop: Callable[[], bool], callbacks: Callbacks
+    problem: KCenterProblem,
+    budget: Budget,
+    random_state: int,
+    should_stop: Callable[[], bool],
+    callbacks: Callbacks,
+    centers: IntArray | None,
 ) -> _Found:
     """Search for covers and prove that there are no smaller ones, until the bounds meet or the budget is spent."""
     from certiclust.solver.kcenter import Limits
@@ -250,8 +300,8 @@ def _cover_loop(
     def seconds() -> float:
         return inf if budget.time_limit is None else start + budget.time_limit - perf_counter()
 
-    limits = Limits(budget.gap_tol, budget.max_iter or inf, should_stop, seconds)
-    run = run_kcenter(problem, limits, random_state, record)
+    limits = Limits(budget.gap_tol, budget.max_iter or inf, should_stop, seconds, share=budget.share)
+    run = run_kcenter(problem, limits, random_state, record, centers)
     return _Found(run.centers, run.bound, run.iterations, history, run.method, cost=run.radius)
 
 
@@ -263,6 +313,7 @@ def _descent_loop(
     stops: tuple[Callable[[], bool], Callable[[], bool], Callable[[], bool]],
     used: Callable[[], float],
     callbacks: Callbacks,
+    begin: Start,
 ) -> _Found:
     """Search for centres anywhere and bound the optimum of k-means; `stops` end the search, the bound, the checks."""
     from certiclust.solver.kmeans import Limits
@@ -270,10 +321,29 @@ def _descent_loop(
 
     history, record = _recorder(callbacks)
     limits = Limits(budget.gap_tol, budget.max_iter or inf, certify, *stops, used)
-    run = run_kmeans(problem, limits, random_state, record)
+    dual = None
+    if budget.share < 1.0 or begin.positions is not None:
+        from certiclust.bounds.kmeans_chain import Dual
+        from certiclust.solver.kmeans_chain import Link, run_chained
+
+        if begin.multipliers is not None and begin.columns is not None:
+            dual = Dual(begin.multipliers, begin.columns)
+        run, dual = run_chained(problem, limits, random_state, record, Link(budget.share, begin.positions, dual))
+    else:
+        run = run_kmeans(problem, limits, random_state, record)
     method = f"evolution of centres anywhere and bound, {run.iterations:,} offspring"
     return _Found(
-        run.rows, run.bound, run.iterations, history, method, True, run.labels, run.positions, run.cost, run.cut
+        centers=run.rows,
+        bound=run.bound,
+        n_iter=run.iterations,
+        history=history,
+        method=method,
+        labels=run.labels,
+        positions=run.positions,
+        cost=run.cost,
+        cut=run.cut,
+        multipliers=None if dual is None else dual.u,
+        columns=None if dual is None else dual.columns,
     )
 
 

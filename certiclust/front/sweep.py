@@ -1,0 +1,173 @@
+"""Every number of clusters on one space: each size starts from the one before, with a part of the usual work."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from copy import copy
+from numbers import Integral
+from time import perf_counter
+from typing import Any
+
+from sklearn.base import clone
+from sklearn.utils import check_random_state, check_scalar
+
+from certiclust.estimators import KTMM, FairKMedian, KCenter, KMeans, KMedian
+from certiclust.estimators._base import CertifiedClusterer
+from certiclust.estimators._progress import shown_progress
+from certiclust.evolution.interrupt import catch_interrupt
+from certiclust.front.front import Front
+from certiclust.problems import KMedianProblem
+from certiclust.solver import Budget, Result, Start, solve
+from certiclust.solver.grow import at_least_as_good, grown, shrunk
+
+#: Part of the usual work of a fit that one size gets, from so many rows on; fewer rows get more of it, up to a limit.
+MANY_ROWS, MOST = 2000, 0.3
+SHARES: dict[type, float] = {KMedian: 0.05, KMeans: 0.1, KCenter: 0.1, KTMM: 0.1}
+#: The first size gets so many times as much: it has nothing to start from.
+FIRST = 5.0
+
+
+def sweep(estimator: CertifiedClusterer, X: Any, k_max: int, *, k_min: int = 1, sample_weight: Any = None) -> Front:
+    """Cluster with every number of clusters from `k_min` to `k_max`, and prove how good each answer is.
+
+    The distances are computed once. Every size starts from the solution of the size before with one more centre (or a
+    cluster split), so costs never rise with k; searches and bounds get a tenth of the work of a fit. Fair k-median is
+    fitted size by size instead, because its constraint changes with k.
+
+    Parameters
+    ----------
+    estimator : estimator
+        One of `KMedian`, `KMeans`, `KCenter`, `KTMM`, `FairKMedian`; it is cloned, and its `n_clusters` is not used.
+        Its `time_limit` is for all sizes together.
+    X : array-like of shape (n_samples, n_features)
+        Rows, or the distance matrix for ``metric="precomputed"``.
+    k_max, k_min : int
+        The largest and the least number of clusters; `k_min` is 1 by default.
+    sample_weight : array-like of shape (n_samples,), default=None
+        As in `fit`.
+
+    Returns
+    -------
+    Front
+        Costs, lower bounds, and a fitted estimator for every size.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from certiclust import KCenter, sweep
+    >>> X = np.array([[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]])
+    >>> sweep(KCenter(random_state=0), X, 3).costs
+    array([8., 1., 1.])
+    """
+    if not isinstance(estimator, CertifiedClusterer):
+        raise TypeError(f"sweep needs an estimator of certiclust; got {type(estimator).__name__}.")
+    check_scalar(k_max, "k_max", Integral, min_val=1)
+    check_scalar(k_min, "k_min", Integral, min_val=1, max_val=k_max)
+    sizes = range(int(k_min), int(k_max) + 1)
+    with warnings.catch_warnings(record=True) as caught, catch_interrupt():
+        warnings.simplefilter("always")
+        if isinstance(estimator, FairKMedian):
+            fitted = _fits(clone(estimator), X, sizes, sample_weight)
+        else:
+            fitted = _Chain(clone(estimator), X, sizes, sample_weight).run()
+    _pass_on(caught)
+    return Front(fitted)
+
+
+class _Chain:
+    """Sizes solved one after the other on one space, each from a neighbour.
+
+    k-median goes from the largest size down, because multipliers carry over better that way; the others go up.
+    """
+
+    def __init__(self, base: CertifiedClusterer, X: Any, sizes: range, sample_weight: Any) -> None:
+        self.start, self.base, self.sizes = perf_counter(), base, sizes
+        base.set_params(n_clusters=sizes[-1])
+        base._validate_params()
+        self.X, self.weights, self.space, self.sites = base._posed(X, sample_weight, self.start)
+        base._check_memory(base._problem(self.space))
+        self.seed = int(check_random_state(base.random_state).randint(2**31))
+        self.results: dict[int, Result] = {}
+        self.fitted: dict[int, CertifiedClusterer] = {}
+
+    def run(self) -> list[CertifiedClusterer]:
+        """Return an estimator for every size; none costs more than a smaller one."""
+        down = isinstance(self.base, KMedian) and self.base.algorithm == "auto" and not self._anywhere
+        for done, k in enumerate(reversed(self.sizes) if down else self.sizes):
+            left = self.base._time_left(self.start)
+            seconds = None if left is None else left / (len(self.sizes) - done)
+            self._solve(k, seconds, self._begin(k, -1 if down else 1))
+        for k in self.sizes[1:]:
+            if self.fitted[k].cost_ > self.fitted[k - 1].cost_:
+                self._solve(k, self.base._time_left(self.start), self._begin(k, 1))
+        return [self.fitted[k] for k in self.sizes]
+
+    @property
+    def _anywhere(self) -> bool:
+        """Whether centres of k-median may be anywhere."""
+        return getattr(self.base, "centers", None) == "continuous"
+
+    def _begin(self, k: int, step: int) -> Start | None:
+        """Return where size k starts, coming from the size before it in this direction."""
+        neighbour = self.results.get(k - step)
+        if neighbour is None or self.base.algorithm != "auto":
+            return None
+        problem = self._member(k)._problem(self.space)
+        if step < 0:
+            assert isinstance(problem, KMedianProblem)
+            return shrunk(problem, neighbour)
+        return grown(problem, neighbour, self.seed)
+
+    def _member(self, k: int) -> CertifiedClusterer:
+        member = copy(self.base)
+        member.n_clusters = k
+        return member
+
+    def _solve(self, k: int, seconds: float | None, begin: Start | None) -> None:
+        """Solve one size, and fit its estimator."""
+        member = self._member(k)
+        problem = member._problem(self.space)
+        share = min(MOST, SHARES.get(type(member), MOST) * max(1.0, MANY_ROWS / self.space.n))
+        share = min(1.0, FIRST * share) if begin is None else share
+        with shown_progress(member.verbose, f"{problem.name}, k = {k}") as callbacks:
+            result = solve(
+                problem,
+                member.algorithm,
+                Budget(member._iterations(problem), seconds, member.gap_tol, share=share),
+                random_state=self.seed,
+                certify=member.certify,
+                callbacks=callbacks,
+                begin=begin,
+            )
+        smaller = self.results.get(k - 1)
+        if member.algorithm == "gsemo" and smaller is not None:
+            result = at_least_as_good(problem, result, smaller, self.seed)
+        if self._anywhere and k - 1 in self.fitted:
+            member._smaller_centers = self.fitted[k - 1].cluster_centers_
+        member._set_attributes(self.X, self.weights, problem, result, self.sites)
+        member._warn(problem, result)
+        self.results[k], self.fitted[k] = result, member
+
+
+def _fits(base: CertifiedClusterer, X: Any, sizes: range, sample_weight: Any) -> list[CertifiedClusterer]:
+    """Return an estimator for every size, each fitted on its own."""
+    start = perf_counter()
+    fitted = []
+    for k in sizes:
+        member: CertifiedClusterer = clone(base).set_params(n_clusters=k)
+        left = base._time_left(start)
+        if left is not None:
+            member.set_params(time_limit=max(1e-6, left / (sizes[-1] + 1 - k)))
+        member.fit(X, sample_weight=sample_weight)
+        fitted.append(member.set_params(time_limit=base.time_limit))
+    return fitted
+
+
+def _pass_on(caught: list[warnings.WarningMessage]) -> None:
+    """Warn once of what several sizes warned of, in the words of the first."""
+    kinds = Counter(item.category for item in caught)
+    for category, number in kinds.items():
+        first = next(str(item.message) for item in caught if item.category is category)
+        more = f" ({number - 1} more such warnings from other sizes)" if number > 1 else ""
+        warnings.warn(first + more, category, stacklevel=3)
