@@ -6,7 +6,19 @@ evolutionary algorithm with proven ratios, and returned with a certificate that 
 
 from certiclust.certificates import Certificate, CertificateError
 from certiclust.estimators import KTMM, FairKMedian, KCenter, KMeans, KMedian
+from certiclust.front import Front, sweep
 
 __version__ = "0.1.0"
 
-__all__ = ["KTMM", "Certificate", "CertificateError", "FairKMedian", "KCenter", "KMeans", "KMedian", "__version__"]
+__all__ = [
+    "KTMM",
+    "Certificate",
+    "CertificateError",
+    "FairKMedian",
+    "Front",
+    "KCenter",
+    "KMeans",
+    "KMedian",
+    "__version__",
+    "sweep",
+]

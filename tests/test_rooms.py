@@ -23,6 +23,8 @@ BELOW = {
     "certificates": set(),
     "solver": {"evolution", "bounds", "problems", "space"},
     "estimators": {"solver", "evolution", "bounds", "problems", "space", "certificates", "theory"},
+    "front": {"estimators", "solver", "problems", "space", "certificates"},
+    "report": {"front", "estimators", "certificates"},
 }
 TOP = {"__init__.py", "cli.py", "demo.py"}  # on the roof: these may use every room
 
