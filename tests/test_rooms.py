@@ -24,7 +24,9 @@ BELOW = {
     "solver": {"evolution", "bounds", "problems", "space"},
     "estimators": {"solver", "evolution", "bounds", "problems", "space", "certificates", "theory"},
     "front": {"estimators", "solver", "problems", "space", "certificates"},
+    "io": {"space"},
     "report": {"front", "estimators", "certificates"},
+    "commands": {"report", "front", "io", "estimators", "certificates"},
 }
 TOP = {"__init__.py", "cli.py", "demo.py"}  # on the roof: these may use every room
 

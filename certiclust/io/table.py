@@ -112,7 +112,7 @@ def _numbers(table: Table, chosen: list[int]) -> list[FloatArray]:
     if not texts:
         return arrays
     (j, first), numeric = texts[0], [i for i in chosen if i not in {j for j, _ in texts}]
-    others = f" (so do {len(texts) - 1} more columns)" if len(texts) > 1 else ""
+    others = f" (others too: {_listed([table.names[i] for i, _ in texts[1:]])})" if len(texts) > 1 else ""
     if not table.named:
         others += " (no header was found)"
     advice = f"; choose with --columns {_listed([table.names[i] for i in numeric])}" if numeric else ""
