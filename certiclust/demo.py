@@ -19,7 +19,7 @@ from certiclust.report import report_html
 
 
 def run_demo() -> None:
-    """Fit the five estimators, print one table, verify a certificate after saving and loading it, and write a report."""
+    """Fit the five estimators, print a table, verify a certificate after saving and loading it, and write a report."""
     console = Console(width=110)
     iris = load_iris().data
     wine = StandardScaler().fit_transform(load_wine().data)

@@ -6,6 +6,7 @@ import csv
 import json
 import math
 from collections.abc import Iterable
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -65,14 +66,12 @@ def write_sweep(run: Run, folder: Path) -> None:
 
 def summary(run: Run, names: dict[int, str]) -> dict[str, Any]:
     """Return what was asked, what was read and what was found; `names` are the certificates' files."""
-    from certiclust import __version__
-
     front, first = run.front, run.front.estimator(int(run.front.sizes[0]))
     parameters = {key: value for key, value in first.get_params().items() if key not in ("n_clusters", "verbose")}
     scaling = run.scaling
     content = {
         "format": FORMAT,
-        "certiclust": __version__,
+        "certiclust": version("certiclust"),
         "command": run.command,
         "input": {
             "file": run.data.name,

@@ -108,9 +108,7 @@ def _merged(reading: Reading, found: dict[str, Any] | None) -> Reading:
             continue
         if key == "columns" and isinstance(value, list) and all(isinstance(v, str) for v in value):
             changes[key] = tuple(value)
-        elif key == "header" and isinstance(value, bool):
-            changes[key] = value
-        elif key not in ("columns", "header") and isinstance(value, str):
+        elif key != "columns" and isinstance(value, bool if key == "header" else str):
             changes[key] = value
     return replace(reading, **changes)
 

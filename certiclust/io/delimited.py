@@ -55,11 +55,11 @@ def read_delimited(name: str, text: str, reading: Reading) -> Table:
 
 
 def find_delimiter(text: str) -> str:
-    """Return the delimiter of a text; a comma where there is one column.
+    r"""Return the delimiter of a text; a comma where there is one column.
 
     Examples
     --------
-    >>> find_delimiter("a;b\\n1,5;2\\n3,5;4\\n")
+    >>> find_delimiter("a;b\n1,5;2\n3,5;4\n")
     ';'
     """
     sample = _first_lines(text)

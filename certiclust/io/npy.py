@@ -20,7 +20,7 @@ def read_npy(source: Source) -> Table:
     name = source.name
     file = io.BytesIO(source.content)
     try:
-        version = np.lib.format.read_magic(file)  # type: ignore[no-untyped-call]
+        version = np.lib.format.read_magic(file)
         shape, fortran, dtype = _HEADERS[version](file)
     except (ValueError, KeyError, EOFError, SyntaxError, TypeError, tokenize.TokenError, RecursionError):
         raise InputError(f"{name}: the .npy header is damaged or cut short.") from None

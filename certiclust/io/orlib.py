@@ -47,7 +47,7 @@ def read_orlib(name: str, text: str, budget: int, *, sure: bool) -> tuple[FloatA
     if len(lines) - 1 != m:
         advice = "" if sure else "; if it is a plain table, pass --format table"
         raise InputError(f"{name}: its first line says {m} edges, but {len(lines) - 1} follow{advice}.")
-    if not 2 <= n or not 1 <= p <= n:
+    if n < 2 or not 1 <= p <= n:
         raise InputError(f"{name}: its first line says n = {n} and p = {p}; p must be from 1 to n, and n at least 2.")
     if n * n > budget:
         raise InputError(f"{name}: n = {n} needs {n * n} distances, above the {budget} that may be held in memory.")

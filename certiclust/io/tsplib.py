@@ -45,16 +45,12 @@ def looks_like_tsplib(text: str) -> bool:
 
 def read_tsplib(name: str, text: str, rounding: str, budget: int) -> TspFile:
     """Return points, or the matrix for rounded distances and explicit weights; `budget` distances may be held."""
-    facts: dict[str, str] = {}
     lines = text.splitlines()
-    for number, line in enumerate(lines):
-        key, _, value = line.partition(":")
-        if key.strip() in _SECTIONS:
-            break
-        if key.strip():
-            facts[key.strip()] = value.strip()
-    else:
+    number = next((i for i, line in enumerate(lines) if line.partition(":")[0].strip() in _SECTIONS), None)
+    if number is None:
         raise InputError(f"{name}: no {_SECTIONS[0]} and no {_SECTIONS[1]} in this TSPLIB file.")
+    pairs = (line.partition(":") for line in lines[:number])
+    facts = {key.strip(): value.strip() for key, _, value in pairs}
     try:
         n = int(facts["DIMENSION"])
     except (KeyError, ValueError):
@@ -62,15 +58,14 @@ def read_tsplib(name: str, text: str, rounding: str, budget: int) -> TspFile:
     kind = facts.get("EDGE_WEIGHT_TYPE", "EUC_2D")
     if n < 2:
         raise InputError(f"{name}: DIMENSION is {n}; clustering needs at least 2.")
-    if kind == "EXPLICIT" or rounding != "none":
-        if n * n > budget:
-            raise InputError(f"{name}: n = {n} needs {n * n} distances, above the {budget} that may be held in memory.")
+    if (kind == "EXPLICIT" or rounding != "none") and n * n > budget:
+        raise InputError(f"{name}: n = {n} needs {n * n} distances, above the {budget} that may be held in memory.")
     if kind == "EXPLICIT":
-        if lines[number].strip() != _SECTIONS[1]:
+        if not lines[number].startswith(_SECTIONS[1]):
             raise InputError(f"{name}: explicit weights need an {_SECTIONS[1]}.")
         matrix = _explicit(name, lines, number + 1, n, facts.get("EDGE_WEIGHT_FORMAT", "FULL_MATRIX"))
         return TspFile(matrix, [str(i + 1) for i in range(n)], "precomputed")
-    if kind not in _POINTS or lines[number].strip() != _SECTIONS[0]:
+    if kind not in _POINTS or not lines[number].startswith(_SECTIONS[0]):
         raise InputError(f"{name}: EDGE_WEIGHT_TYPE {kind} is not read; {', '.join(_POINTS)} and EXPLICIT are.")
     width, metric = _POINTS[kind]
     nodes, points = _points(name, lines, number + 1, n, width)

@@ -292,4 +292,4 @@ def _unit(points: FloatArray, low: FloatArray, span: FloatArray) -> FloatArray:
 
 def _packed(values: NDArray[Any], kind: Any) -> str:
     """Return numbers as base64 of little-endian integers."""
-    return base64.b64encode(np.ascontiguousarray(np.rint(values).astype(np.dtype(kind).newbyteorder("<")))).decode()
+    return base64.b64encode(np.rint(values).astype(np.dtype(kind).newbyteorder("<")).tobytes()).decode()

@@ -80,12 +80,12 @@ def report_html(
 
 
 def script_json(value: Any) -> str:
-    """Return JSON that cannot end the script element it stands in.
+    r"""Return JSON that cannot end the script element it stands in.
 
     Examples
     --------
     >>> script_json("</script>")
-    '"\\\\u003c/script\\\\u003e"'
+    '"\\u003c/script\\u003e"'
     """
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     for character, written in _ESCAPES.items():

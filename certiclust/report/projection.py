@@ -1,4 +1,4 @@
-"""Where points are drawn: which of them, and in which two dimensions, with words that say what the picture leaves out."""
+"""Where points are drawn: which of them, in which two dimensions, and words that say what the picture leaves out."""
 
 from __future__ import annotations
 
