@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from certiclust.certificates.instance import symmetric
 from certiclust.io.output import FORMAT, MARK
 from certiclust.report import report_html
 from certiclust.report.content import verdict
@@ -162,11 +163,10 @@ def _centers(run: Run, k: int) -> tuple[list[str], list[list[Any]]]:
     data = run.data
     counts = np.bincount(estimator.labels_, minlength=k).tolist()
     indices = getattr(estimator, "center_indices_", None)
-    square = run.X.shape[0] == run.X.shape[1]
     precomputed = getattr(estimator, "metric", None) == "precomputed"
     own = getattr(estimator, "candidates", None) is None and getattr(estimator, "centers", "candidates") == "candidates"
     head, rows = ["label", "size"], [[j, counts[j]] for j in range(k)]
-    if indices is not None and precomputed and not square:
+    if indices is not None and precomputed and not symmetric(run.X):
         head.append("site")
         rows = [[*row, data.columns[int(j)]] for row, j in zip(rows, indices, strict=True)]
     elif indices is not None and own:

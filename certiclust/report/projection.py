@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from certiclust.certificates.instance import symmetric
+
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 
@@ -56,7 +58,7 @@ def project(
     precomputed : bool
         Whether X is a distance matrix.
     """
-    square = precomputed and X.shape[0] == X.shape[1]
+    square = precomputed and symmetric(X)
     always = [rows for rows, _ in centers if rows is not None] if square or not precomputed else []
     rows = _thinned(len(X), MAX_SCALED if precomputed else MAX_POINTS, always)
     thinning = f" {len(rows):,} of {len(X):,} points are drawn, chosen at random." if len(rows) < len(X) else ""
