@@ -14,6 +14,7 @@
   const number = (v) => v === null ? "none" : v === 0 ? "0" :
     Math.abs(v) >= 1e9 || Math.abs(v) < 1e-4 ? v.toExponential(4) :
       v.toLocaleString("en-GB", { maximumSignificantDigits: Math.abs(v) >= 1e6 ? 9 : 6 });
+  const brief = (v) => number(Number(v.toPrecision(Math.abs(v) >= 1000 ? 6 : 4)));
   const unpack = (text) => {
     const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
     const view = new DataView(bytes.buffer);
@@ -61,8 +62,12 @@
   const drawScatter = () => {
     const style = getComputedStyle(document.documentElement);
     const ink = style.getPropertyValue("--ink"), muted = style.getPropertyValue("--muted");
+    const strength = Number(style.getPropertyValue("--strength"));
     const line = style.getPropertyValue("--faint"), card = style.getPropertyValue("--card");
-    const width = canvas.parentElement.clientWidth, height = Math.round(Math.min(width * 0.86, 640));
+    const { low, span } = data.picture;
+    const width = canvas.parentElement.clientWidth;
+    const shape = data.picture.alike ? Math.max(0.62, Math.min(0.86, span[1] / span[0] + 0.12)) : 0.8;
+    const height = Math.round(Math.min(width * shape, 640));
     const ratio = Math.max(window.devicePixelRatio || 1, 2);
     canvas.width = width * ratio;
     canvas.height = height * ratio;
@@ -70,7 +75,6 @@
     const pen = canvas.getContext("2d");
     pen.scale(ratio, ratio);
     pen.font = `12px ${style.getPropertyValue("--sans")}`;
-    const { low, span } = data.picture;
     const w = width - EDGE.left - EDGE.right, h = height - EDGE.top - EDGE.bottom, ox = EDGE.left, oy = EDGE.top;
     const pad = 12;
     let sx = w - 2 * pad, sy = h - 2 * pad;
@@ -112,7 +116,7 @@
     for (let i = 0; i < own.length; i++) groups[own[i]].push(i);
     groups.forEach((members, label) => {
       pen.fillStyle = colour(size.colours[label]);
-      pen.globalAlpha = highlighted >= 0 && highlighted !== label ? 0.1 : xs.length <= 2500 ? 0.72 : 0.55;
+      pen.globalAlpha = highlighted >= 0 && highlighted !== label ? 0.1 : xs.length <= 2500 ? strength : strength - 0.15;
       pen.beginPath();
       for (const i of members) {
         const x = px(xs[i] / 65535), y = py(ys[i] / 65535);
@@ -273,8 +277,8 @@
         element("td", {}, r.size.toLocaleString("en-GB"), element("span", { class: "meter", "aria-hidden": "true" }, bar)));
       if (weights) row.append(element("td", {}, number(r.weight)));
       if (centres) row.append(element("td", { class: "left", title: r.centre }, r.centre));
-      row.append(element("td", {}, number(r.mean)), element("td", {}, number(r.farthest)));
-      r.values.forEach((v) => row.append(element("td", {}, number(v))));
+      row.append(element("td", {}, brief(r.mean)), element("td", {}, brief(r.farthest)));
+      r.values.forEach((v) => row.append(element("td", {}, brief(v))));
       const mark = (label) => () => { highlighted = label; drawScatter(); };
       row.addEventListener("mouseenter", mark(r.label));
       row.addEventListener("focus", mark(r.label));
@@ -303,7 +307,7 @@
     at("statement").textContent = `${size.k} ${size.k === 1 ? "cluster" : "clusters"}: ${size.verdict}.`;
     document.querySelector(".statement").className = `statement ${size.verdict.startsWith("optimal") ? "proved" : size.verdict.startsWith("no") ? "open" : ""}`;
     at("cost").textContent = number(size.cost);
-    at("lower").textContent = number(size.lower);
+    at("lower").textContent = size.lower > 0 || size.cost === 0 ? number(size.lower) : "nothing proved";
     at("gap").textContent = size.gap;
     at("certificate").replaceChildren(...size.certificate.map((line) => element("p", {}, line)));
     drawScatter();
@@ -319,10 +323,11 @@
 
   at("title").textContent = data.title;
   at("subtitle").textContent = `${data.problem}, ${data.n.toLocaleString("en-GB")} rows, ` +
-    (data.metric === "precomputed" ? "a matrix of distances" : `${data.d} ${data.d === 1 ? "column" : "columns"}, ${data.metric} distance`);
+    (data.metric === "precomputed" ? "a matrix of distances" : `${data.d} ${data.d === 1 ? "column" : "columns"}, ${data.metric === "sqeuclidean" ? "squared euclidean" : data.metric} distance`);
   at("measure").textContent = data.measure;
   at("words").textContent = data.picture.words;
   at("reason").textContent = data.suggestion.reason;
+  at("run").hidden = data.facts.length === 0;
   at("facts").replaceChildren(...data.facts.flatMap(([key, value]) => [element("dt", {}, key), element("dd", {}, value)]));
   const slider = at("slider");
   slider.min = String(sizes[0].k);
