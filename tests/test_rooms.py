@@ -21,10 +21,10 @@ BELOW = {
     "baselines": {"space"},
     "theory": {"problems", "evolution", "space"},
     "certificates": set(),
+    "io": {"space"},
     "solver": {"evolution", "bounds", "problems", "space"},
     "estimators": {"solver", "evolution", "bounds", "problems", "space", "certificates", "theory"},
-    "front": {"estimators", "solver", "problems", "space", "certificates"},
-    "io": {"space"},
+    "front": {"estimators", "solver", "evolution", "problems", "space", "certificates"},
     "report": {"front", "estimators", "certificates"},
     "commands": {"report", "front", "io", "estimators", "certificates"},
 }

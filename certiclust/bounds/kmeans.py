@@ -82,6 +82,7 @@ def kmeans_bound(
     gap_tol: float = 0.0,
     should_stop: Callable[[], bool] = lambda: False,
     used: Callable[[], float] = lambda: 0.0,
+    share: float = 1.0,
 ) -> Bound:
     """Return a lower bound on the cost of any k centres, with its witness.
 
@@ -99,6 +100,8 @@ def kmeans_bound(
         Polled every few milliseconds.
     used
         The share of the time that is over, 0 where it is not limited.
+    share
+        The part of the usual work that may be done.
 
     Returns
     -------
@@ -119,7 +122,7 @@ def kmeans_bound(
     if n > MAX_POINTS:
         return Bound(0.0, None, THEOREM, f"no bound is tried above {MAX_POINTS} points")
     with one_thread():
-        return _best_bound(points, weights, k, centers, upper, gap_tol, should_stop, used)
+        return _best_bound(points, weights, k, centers, upper, gap_tol, should_stop, used, share)
 
 
 def one_thread() -> Any:
@@ -136,6 +139,7 @@ def _best_bound(
     gap_tol: float,
     should_stop: Callable[[], bool],
     used: Callable[[], float],
+    share: float,
 ) -> Bound:
     """Return the better of the bounds that are worth a try."""
     labels = _nearest(points, centers)
@@ -145,11 +149,11 @@ def _best_bound(
     if not variances.max() > 0.0:
         return Bound(0.0, None, THEOREM, "the cost is zero")
     directions = float(variances.sum()) ** 2 / float(np.square(variances).sum())
-    best, sdp_work = Bound(0.0, None, THEOREM, "too many directions for boxes"), SDP_WORK
+    best, sdp_work = Bound(0.0, None, THEOREM, "too many directions for boxes"), share * SDP_WORK
     few = points.shape[1] <= FEW_COLUMNS
     if few or (points.shape[1] <= MANY_COLUMNS and directions <= MAX_DIRECTIONS):
-        sdp_work = SECOND_SDP_WORK
-        best = _boxes(points, weights, k, labels, gap_tol, should_stop, used)
+        sdp_work = share * SECOND_SDP_WORK
+        best = _boxes(points, weights, k, labels, gap_tol, should_stop, used, share=share)
     # Boxes that were not cut off are nearly always the better bound.
     wide = WIDE if len(points) <= SDP_POINTS else VERY_WIDE
     if upper - best.value > max(wide, gap_tol) * best.value and not should_stop():
@@ -202,6 +206,7 @@ def _boxes(
     should_stop: Callable[[], bool],
     used: Callable[[], float] = lambda: 0.0,
     medians: Floats | None = None,
+    share: float = 1.0,
 ) -> Bound:
     """Return the bound by boxes; with `medians`, centres of the clusters, that of k-median."""
     from certiclust.bounds.kmeans_boxes import BoxSearch
@@ -211,7 +216,7 @@ def _boxes(
     n = len(points)
     count = -(-n // BOX_POINTS)
     large = LARGE_BOX_WORK if k <= FEW_CENTERS else LARGEST_BOX_WORK
-    budget = (BOX_WORK if n <= 250 or points.shape[1] > FEW_COLUMNS else large) / count
+    budget = share * (BOX_WORK if n <= 250 or points.shape[1] > FEW_COLUMNS else large) / count
     value, witness = 0.0, []
     for done, members in enumerate(split(rows.points, weights, labels, k, count)):
         block, mass = rows.points[members], weights[members]

@@ -29,7 +29,7 @@ from certiclust.certificates import Certificate, data_fingerprint
 from certiclust.estimators._certify import certify
 from certiclust.evolution import Progress
 from certiclust.problems import MaxProblem, Problem
-from certiclust.solver import Budget, Result, solve
+from certiclust.solver import Budget, Callbacks, Result, solve
 from certiclust.space import Metric, Space, build_space, precomputed_space
 from certiclust.space.metrics import METRIC_NAMES, MetricLike, column_spread
 from certiclust.space.space import matrix_budget
@@ -141,7 +141,7 @@ class CertifiedClusterer(
             Budget(self._iterations(problem), self._time_left(start), self.gap_tol),
             random_state=int(check_random_state(self.random_state).randint(2**31)),
             certify=self.certify,
-            callbacks=(_ProgressPrinter(),) if self.verbose else (),
+            callbacks=self._callbacks(),
         )
         self._set_attributes(X, weights, problem, result, sites)
         self._warn(problem, result)
@@ -188,6 +188,10 @@ class CertifiedClusterer(
     _square: ClassVar[bool] = True
 
     # The steps of fit.
+
+    def _callbacks(self) -> Callbacks:
+        """Return who is told of the progress of a search."""
+        return (_ProgressPrinter(),) if self.verbose else ()
 
     def _time_left(self, start: float) -> float | None:
         """Return the seconds left of the time limit that `start` began; None without one."""

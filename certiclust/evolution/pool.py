@@ -106,9 +106,9 @@ class Search:
         """Whether the search may still be expected to find better solutions soon."""
         return self.idle < FRESH * self.patience
 
-    def start(self) -> None:
-        """Draw a start, then swap over full rows of the live candidates."""
-        load(self.cost, self._trial, self._drawn())
+    def start(self, centers: Ints | None = None) -> None:
+        """Swap over full rows of the live candidates, from given centres or from drawn ones."""
+        load(self.cost, self._trial, self._drawn() if centers is None else centers)
         swap_dense(self.cost, self._trial, self.rng.permutation(self.order), self.should_stop)
         self._keep()
 

@@ -17,7 +17,7 @@ from certiclust.problems import KCenterProblem, KTMMProblem
 from certiclust.solver.kcenter import KCenterStrategy, Limits
 from certiclust.solver.kcenter_run import KCenterRun, run_of
 from certiclust.solver.loop import evolve_bound_reduce
-from certiclust.solver.solve import Budget, Result, solve
+from certiclust.solver.solve import Budget, Result, Start, solve
 from certiclust.space import Space
 from certiclust.space.cover import ClientLists
 from certiclust.space.farthest import farthest_first
@@ -100,7 +100,7 @@ def fewest_for_diameter(space: Space, diameter: float, budget: Budget, *, random
         if refuted is None and lower > 1:
             refuted = decide(lower - 1)
         problem = KTMMProblem(space, k)
-        final = solve(problem, "auto", left(), random_state=random_state, certify=certify, labels=labels)
+        final = solve(problem, "auto", left(), random_state=random_state, certify=certify, begin=Start(labels=labels))
         return Fewest(final, k, lower, refuted)
 
 

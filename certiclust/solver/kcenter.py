@@ -46,7 +46,8 @@ ROUNDING = 1e-11
 class Limits:
     """What ends the loop besides a closed gap.
 
-    With a `target` the question is only whether a radius of at most that is possible.
+    With a `target` the question is only whether a radius of at most that is possible. `share` is the part of the usual
+    work that may be done.
     """
 
     gap_tol: float
@@ -54,6 +55,7 @@ class Limits:
     should_stop: Callable[[], bool]
     seconds: Callable[[], float] = lambda: inf
     target: float | None = None
+    share: float = 1.0
 
 
 def default_budget(n: int, k: int) -> float:
@@ -72,11 +74,15 @@ class KCenterStrategy(Strategy):
         When to end.
     seed : int
         Seed of all random decisions.
+    centers : ndarray or None
+        k centres to start from, besides farthest-first ones.
     """
 
-    def __init__(self, problem: KCenterProblem, limits: Limits, seed: int) -> None:
+    def __init__(self, problem: KCenterProblem, limits: Limits, seed: int, centers: Ints | None = None) -> None:
         self.problem, self.limits = problem, limits
         self.search = CoverSearch(problem, seed, limits.should_stop, limits.max_iter)
+        if centers is not None:
+            self.search.offer(centers)
         self.search.start()
         self._lists: ClientLists | None = None
         self.iterations = 0
@@ -85,7 +91,7 @@ class KCenterStrategy(Strategy):
         self.witness: dict[str, object] = {}
         self.live = problem.space.m
         self._first_clients = self.search.lists.clients.size
-        self._budget = default_budget(problem.space.n, problem.k)
+        self._budget = limits.share * default_budget(problem.space.n, problem.k)
         self._bound_work = 0.0
         self._rounds = 0
         self._asked = FIRST_SHARE * self.search.upper

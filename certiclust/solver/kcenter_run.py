@@ -28,13 +28,15 @@ class KCenterRun:
     method: str
 
 
-def run_kcenter(problem: KCenterProblem, limits: Limits, seed: int, record: Record) -> KCenterRun:
+def run_kcenter(
+    problem: KCenterProblem, limits: Limits, seed: int, record: Record, centers: NDArray[np.intp] | None = None
+) -> KCenterRun:
     """Run the loop on a k-center problem.
 
     Every start is a farthest-first solution, for which f1 >= 0: the k + 1 points that prove ratio 2 are there from the
     first moment, and Algorithm 1, where iterations are given, may better them.
     """
-    strategy = KCenterStrategy(problem, limits, seed)
+    strategy = KCenterStrategy(problem, limits, seed, centers)
 
     def note() -> None:
         record(strategy.steps, strategy.upper, strategy.lower, strategy.live)

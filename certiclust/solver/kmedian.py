@@ -70,11 +70,15 @@ class Proof:
 
 @dataclass(frozen=True)
 class Limits:
-    """What ends the loop besides a closed gap; work is counted in distances read (about 2.5 ns each)."""
+    """What ends the loop besides a closed gap; work is counted in distances read (about 2.5 ns each).
+
+    `share` is the part of the usual work that may be done.
+    """
 
     gap_tol: float
     max_iter: float
     should_stop: Callable[[], bool]
+    share: float = 1.0
 
 
 def granularity_of(cost: Floats) -> float:
@@ -123,22 +127,32 @@ class KMedianStrategy(Strategy):
         When to end.
     seed
         Seed of all random decisions.
+    centers, u
+        Centres to start from, and multipliers; None for a start of its own.
     """
 
-    def __init__(self, cost: Floats, instance: Instance, limits: Limits, seed: int) -> None:
+    def __init__(
+        self,
+        cost: Floats,
+        instance: Instance,
+        limits: Limits,
+        seed: int,
+        centers: Ints | None = None,
+        u: Floats | None = None,
+    ) -> None:
         self.cost, self.instance, self.limits = cost, instance, limits
         self.search = Search(cost, instance.k, np.random.default_rng(seed), limits.should_stop, limits.max_iter)
-        self.search.start()
+        self.search.start(centers)
         best = self.search.best
         self._lists: Lists | None = None
         self.live: Ints = np.arange(cost.shape[0])
         self.fixed = np.zeros(cost.shape[0], np.int8)
-        self.u = start_multipliers(best.c1, best.c2, instance.k)
+        self.u = start_multipliers(best.c1, best.c2, instance.k) if u is None else u
         self.share: Floats = np.zeros(cost.shape[0])
         self.root = Node(-1, -1, 0)
         self.tree: Tree | None = None
         self.lower = 0.0
-        self._budget = default_budget(cost.size)
+        self._budget = limits.share * default_budget(cost.size)
         self._bound_work = 0.0
         self._before = 0.0
         self._last_round = 0.0
@@ -206,7 +220,7 @@ class KMedianStrategy(Strategy):
             return
         if self._rounds == 0 and self.instance.k < SPARSE_FROM:
             # Few centres need no guide: some start ends in the best basin, and swaps find its bottom.
-            self.search.restart(int(STARTS * self.instance.k * self.cost.size))
+            self.search.restart(int(self.limits.share * STARTS * self.instance.k * self.cost.size))
         self.search.evolve(int(min(max(wanted, least * self.cost.size), most * self.cost.size)))
 
     def _solve_windows(self) -> None:

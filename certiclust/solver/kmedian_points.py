@@ -48,16 +48,26 @@ class PointsStrategy(Strategy):
         When to end.
     seed
         Seed of all random decisions.
+    centers
+        Where to start; None for centres found on a sample.
     """
 
-    def __init__(self, space: Space, weights: Floats, instance: Instance, limits: Limits, seed: int) -> None:
+    def __init__(
+        self,
+        space: Space,
+        weights: Floats,
+        instance: Instance,
+        limits: Limits,
+        seed: int,
+        centers: Ints | None = None,
+    ) -> None:
         self.instance, self.limits = instance, limits
         self.rng = np.random.default_rng(seed)
         rows = space.rows()
         assert isinstance(rows, PointRows)
         self.weights = weights
         self._place(rows)
-        self.best = self._loaded(self._sample_start())
+        self.best = self._loaded(self._sample_start() if centers is None else centers)
         self.by_client, self.by_site = np.arange(space.n), np.arange(space.m)
         if not limits.should_stop():
             self._sort(space.own)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,24 +30,25 @@ class KMedianRun:
     bound: Bound
     iterations: int
     nodes: int
+    multipliers: NDArray[np.float64] | None = None
 
 
 def run_kmedian(
     problem: KMedianProblem,
-    gap_tol: float,
-    max_iter: float,
+    limits: Limits,
     seed: int,
-    should_stop: Callable[[], bool],
     record: Record,
+    centers: NDArray[np.intp] | None = None,
+    multipliers: NDArray[np.float64] | None = None,
 ) -> KMedianRun:
     """Run the loop on a k-median problem, with the matrix where it is held and from coordinates otherwise.
 
     The lemma's three conditions hold for the evolution inside (docs/lemma.md): the incumbent is the parent with
     probability at least 0.93, any one of its single swaps with a live candidate is made with probability at least
-    0.048 / (k m), and the best solution is always kept.
+    0.048 / (k m), and the best solution is always kept. Search and bound start from `centers` and
+    `multipliers`, where they are given.
     """
     space = problem.space
-    limits = Limits(gap_tol, max_iter, should_stop)
     unit = _unit(space)
     weights = space.weights / unit
     noise = rounding_margin(space, 1)[1] * problem.k * float(weights.sum())
@@ -55,10 +56,12 @@ def run_kmedian(
     if problem.k == 1:
         return _finish(problem, single_center(space, weights, instance), unit)
     if space.matrix is None:
-        return _finish(problem, _run(PointsStrategy(space, weights, instance, limits, seed), record, unit), unit)
+        points = PointsStrategy(space, weights, instance, limits, seed, centers)
+        return _finish(problem, _run(points, record, unit), unit)
     cost = space.matrix if np.all(weights == 1.0) else np.ascontiguousarray(space.matrix * weights)
     instance = instance._replace(granularity=granularity_of(cost) if unit == 1.0 else 0.0)
-    return _finish(problem, _run(KMedianStrategy(cost, instance, limits, seed), record, unit), unit)
+    strategy = KMedianStrategy(cost, instance, limits, seed, centers, multipliers)
+    return replace(_finish(problem, _run(strategy, record, unit), unit), multipliers=strategy.u)
 
 
 def _unit(space: Space) -> float:

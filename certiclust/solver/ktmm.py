@@ -44,13 +44,14 @@ class Limits:
     """What ends the loop besides a closed gap.
 
     `goal` is a diameter: reaching it, or proving that it cannot be reached, is enough. `work` is counted in distances
-    read, about a nanosecond each.
+    read, about a nanosecond each, and `share` the part of the usual work that may be done.
     """
 
     gap_tol: float
     should_stop: Callable[[], bool]
     goal: float | None = None
     work: float | None = None
+    share: float = 1.0
 
     @property
     def aim(self) -> float | None:
@@ -125,7 +126,7 @@ class KTMMStrategy(Strategy):
         self.pool = Partitions(self.search, seed)
         self.nodes = 0
         self._bound_work = 0.0
-        share = 1.0 if limits.goal is None else GOAL_SHARE
+        share = limits.share * (1.0 if limits.goal is None else GOAL_SHARE)
         self._budget = limits.work if limits.work is not None else share * default_work(space.n)
         self.pool.add(self.labels, space.n)
         starts = [farthest_first(space, self.k + 1, s * space.n // DISPERSIONS)[0] for s in range(DISPERSIONS)]

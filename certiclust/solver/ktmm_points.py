@@ -54,7 +54,7 @@ class SampledStrategy(Strategy):
         labels = first.labels[self.sample]
         reach, apart = inside.reach(labels), np.arange(len(first.apart))
         start = replace(first, labels=labels, reach=reach, upper=float(reach.max()), apart=apart)
-        self.inner = KTMMStrategy(inside, replace(limits, work=SAMPLE_WORK), seed, start)
+        self.inner = KTMMStrategy(inside, replace(limits, work=limits.share * SAMPLE_WORK), seed, start)
         self.search = Recolouring(space.rows(), space.n, k, seed, limits.should_stop)
         self._extended = inf
         self._searched = -inf
@@ -89,7 +89,7 @@ class SampledStrategy(Strategy):
     @property
     def _spent(self) -> bool:
         """Whether the searches on all points have had their share."""
-        return self.search.work >= POINTS_WORK
+        return self.search.work >= self.limits.share * POINTS_WORK
 
     def evolve(self) -> None:
         """Search on the sample, extend to all points, and search there below the incumbent."""

@@ -40,13 +40,39 @@ Callbacks = tuple[Callable[[Progress], None], ...]
 class Budget:
     """When to end: iterations, seconds, or a gap that is small enough; None means no such limit.
 
-    `goal` is a diameter of k-tMM: reaching it, or proving that it cannot be reached, is enough.
+    `goal` is a diameter of k-tMM: reaching it, or proving that it cannot be reached, is enough. `share` is the part of
+    the usual counted work that search and bound may take, where nothing else limits them.
     """
 
     max_iter: int | None = None
     time_limit: float | None = None
     gap_tol: float = 0.0
     goal: float | None = None
+    share: float = 1.0
+
+
+@dataclass(frozen=True)
+class Start:
+    """A solution to start from, and the multipliers of a bound: what is known from a neighbouring size.
+
+    The search returns nothing worse.
+
+    Attributes
+    ----------
+    centers : ndarray or None
+        k candidates (k-median, k-center).
+    labels : ndarray or None
+        A partition into at most k clusters (k-tMM).
+    positions : ndarray or None
+        k places (k-means).
+    multipliers : ndarray or None
+        One per client, for the Lagrangian bound of k-median.
+    """
+
+    centers: IntArray | None = None
+    labels: NDArray[np.int32] | None = None
+    positions: FloatArray | None = None
+    multipliers: FloatArray | None = None
 
 
 @dataclass(frozen=True)
@@ -76,6 +102,8 @@ class Result:
         What ended it early, if anything did.
     positions : ndarray of shape (k, l) or None
         The centres, where they are not candidates.
+    multipliers : ndarray or None
+        The last ones of the Lagrangian bound of k-median: a start for another k.
     """
 
     centers: IntArray
@@ -89,6 +117,7 @@ class Result:
     interrupted: bool
     timed_out: bool
     positions: FloatArray | None = None
+    multipliers: FloatArray | None = None
 
 
 @dataclass(frozen=True)
@@ -105,6 +134,7 @@ class _Found:
     positions: FloatArray | None = None
     cost: float | None = None
     cut: bool = False  # whether the search ended by the clock, before its own end
+    multipliers: FloatArray | None = None
 
 
 def solve(
@@ -115,7 +145,7 @@ def solve(
     random_state: int,
     certify: bool = True,
     callbacks: Callbacks = (),
-    labels: NDArray[np.int32] | None = None,
+    begin: Start | None = None,
 ) -> Result:
     """Solve a problem and bound its optimum.
 
@@ -134,10 +164,11 @@ def solve(
         Whether to prove a lower bound.
     callbacks : tuple of callable
         Called with the progress of the search.
-    labels : ndarray or None
-        A partition from which the search of k-tMM starts.
+    begin : Start or None
+        What the search of ``"auto"`` starts from, but for fair k-median; None for starts of its own.
     """
     start = perf_counter()
+    begin = begin or Start()
     with catch_interrupt() as interrupted:
 
         def stops_after(seconds: float | None) -> Callable[[], bool]:
@@ -149,11 +180,11 @@ def solve(
         checks_stop = stops_after(None if limit is None else limit * 1.1 + GRACE)
 
         if algorithm == "auto" and isinstance(problem, KMedianProblem):
-            found = _loop(problem, budget, random_state, should_stop, callbacks)
+            found = _loop(problem, budget, random_state, should_stop, callbacks, begin)
         elif algorithm == "auto" and isinstance(problem, KTMMProblem):
-            found = _colouring_loop(problem, budget, random_state, should_stop, callbacks, labels)
+            found = _colouring_loop(problem, budget, random_state, should_stop, callbacks, begin.labels)
         elif algorithm == "auto" and isinstance(problem, KCenterProblem):
-            found = _cover_loop(problem, budget, random_state, should_stop, callbacks)
+            found = _cover_loop(problem, budget, random_state, should_stop, callbacks, begin.centers)
         elif algorithm == "auto" and isinstance(problem, KMeansProblem):
             # Without a certificate only the last descent comes after the search.
             search_stop = stops_after(None if limit is None else limit * (SEARCH_SHARE if certify else 0.96))
@@ -162,7 +193,7 @@ def solve(
             def used() -> float:
                 return 0.0 if limit is None else (perf_counter() - start) / max(limit, 1e-9)
 
-            found = _descent_loop(problem, budget, certify, random_state, stops, used, callbacks)
+            found = _descent_loop(problem, budget, certify, random_state, stops, used, callbacks, begin.positions)
         else:
             found = _gsemo(problem, algorithm, budget, random_state, should_stop, callbacks)
         timed_out = limit is not None and (should_stop() or found.cut) and not interrupted()
@@ -180,6 +211,7 @@ def solve(
             interrupted=interrupted(),
             timed_out=timed_out,
             positions=found.positions,
+            multipliers=found.multipliers,
         )
 
 
@@ -209,15 +241,22 @@ def _gsemo(
 
 
 def _loop(
-    problem: KMedianProblem, budget: Budget, random_state: int, should_stop: Callable[[], bool], callbacks: Callbacks
+    problem: KMedianProblem,
+    budget: Budget,
+    random_state: int,
+    should_stop: Callable[[], bool],
+    callbacks: Callbacks,
+    begin: Start,
 ) -> _Found:
     """Evolve, bound and reduce until the optimum is proved or the budget is spent."""
+    from certiclust.solver.kmedian import Limits
     from certiclust.solver.kmedian_run import run_kmedian
 
     history, record = _recorder(callbacks)
-    proof = run_kmedian(problem, budget.gap_tol, budget.max_iter or inf, random_state, should_stop, record)
+    limits = Limits(budget.gap_tol, budget.max_iter or inf, should_stop, budget.share)
+    proof = run_kmedian(problem, limits, random_state, record, begin.centers, begin.multipliers)
     method = f"evolution, bound and reduction, {proof.iterations:,} offspring, {proof.nodes} nodes"
-    return _Found(proof.centers, proof.bound, proof.iterations, history, method)
+    return _Found(proof.centers, proof.bound, proof.iterations, history, method, multipliers=proof.multipliers)
 
 
 def _colouring_loop(
@@ -232,7 +271,7 @@ def _colouring_loop(
     from certiclust.solver.ktmm_run import Limits, run_ktmm
 
     history, record = _recorder(callbacks)
-    limits = Limits(budget.gap_tol, should_stop, budget.goal)
+    limits = Limits(budget.gap_tol, should_stop, budget.goal, share=budget.share)
     found = run_ktmm(problem, limits, budget.max_iter, random_state, record, labels)
     centers, partition = problem.central(found.labels, found.reach)
     cost = float(found.reach.max())
@@ -240,7 +279,12 @@ def _colouring_loop(
 
 
 def _cover_loop(
-    problem: KCenterProblem, budget: Budget, random_state: int, should_stop: Callable[[], bool], callbacks: Callbacks
+    problem: KCenterProblem,
+    budget: Budget,
+    random_state: int,
+    should_stop: Callable[[], bool],
+    callbacks: Callbacks,
+    centers: IntArray | None,
 ) -> _Found:
     """Search for covers and prove that there are no smaller ones, until the bounds meet or the budget is spent."""
     from certiclust.solver.kcenter import Limits
@@ -252,8 +296,8 @@ def _cover_loop(
     def seconds() -> float:
         return inf if budget.time_limit is None else start + budget.time_limit - perf_counter()
 
-    limits = Limits(budget.gap_tol, budget.max_iter or inf, should_stop, seconds)
-    run = run_kcenter(problem, limits, random_state, record)
+    limits = Limits(budget.gap_tol, budget.max_iter or inf, should_stop, seconds, share=budget.share)
+    run = run_kcenter(problem, limits, random_state, record, centers)
     return _Found(run.centers, run.bound, run.iterations, history, run.method, cost=run.radius)
 
 
@@ -265,14 +309,15 @@ def _descent_loop(
     stops: tuple[Callable[[], bool], Callable[[], bool], Callable[[], bool]],
     used: Callable[[], float],
     callbacks: Callbacks,
+    positions: FloatArray | None,
 ) -> _Found:
     """Search for centres anywhere and bound the optimum of k-means; `stops` end the search, the bound, the checks."""
     from certiclust.solver.kmeans import Limits
     from certiclust.solver.kmeans_run import run_kmeans
 
     history, record = _recorder(callbacks)
-    limits = Limits(budget.gap_tol, budget.max_iter or inf, certify, *stops, used)
-    run = run_kmeans(problem, limits, random_state, record)
+    limits = Limits(budget.gap_tol, budget.max_iter or inf, certify, *stops, used, budget.share)
+    run = run_kmeans(problem, limits, random_state, record, positions)
     method = f"evolution of centres anywhere and bound, {run.iterations:,} offspring"
     return _Found(
         run.rows, run.bound, run.iterations, history, method, True, run.labels, run.positions, run.cost, run.cut

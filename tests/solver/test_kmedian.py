@@ -76,9 +76,8 @@ def test_a_stop_anywhere_leaves_a_valid_certificate(seed, polls):
     asked = []
     from certiclust.solver.kmedian_run import run_kmedian
 
-    run = run_kmedian(
-        KMedianProblem(space, k), 0.0, np.inf, 0, lambda: asked.append(1) or len(asked) > polls, lambda *row: None
-    )
+    limits = Limits(0.0, np.inf, lambda: asked.append(1) or len(asked) > polls)
+    run = run_kmedian(KMedianProblem(space, k), limits, 0, lambda *row: None)
     assert len(set(run.centers.tolist())) == k
     assert run.bound.value <= brute.optimum(cost, k) * (1 + 1e-12)
 

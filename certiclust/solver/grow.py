@@ -1,0 +1,94 @@
+"""From a solution with k - 1 clusters to a start with k that costs no more."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from certiclust.problems import KCenterProblem, KMeansProblem, KMedianProblem, KTMMProblem, Problem
+from certiclust.solver.solve import Result, Start
+
+IntArray = NDArray[np.intp]
+FloatArray = NDArray[np.float64]
+
+#: Distances looked at for the best additional centre; where all are more, candidates are drawn.
+MAX_DISTANCES = 8_000_000
+#: Distances held at a time.
+BLOCK = 2_000_000
+
+
+def grown(problem: Problem, smaller: Result, seed: int) -> Start:
+    """Return where the search for k clusters starts, given a result for k - 1.
+
+    One centre is added, or one cluster split: no client pays more than before, so the start costs no more than the
+    smaller solution, and what a search makes of it neither.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem with k clusters.
+    smaller : Result
+        What was found for k - 1 on the same space.
+    seed : int
+        Seed of the candidates that are drawn where there are too many.
+    """
+    if isinstance(problem, KTMMProblem):
+        assert smaller.labels is not None
+        return Start(labels=_split_widest(problem, smaller.labels))
+    if isinstance(problem, KCenterProblem):
+        farthest = int(np.argmax(problem.nearest(smaller.centers)))
+        return Start(centers=_with(problem, smaller.centers, farthest))
+    if isinstance(problem, KMeansProblem):
+        assert smaller.positions is not None
+        paid = problem.assign_positions(smaller.positions)[1]
+        rows = _drawn(problem.space.weights * paid, problem.space.n, seed)
+        best = rows[np.argmax(_gains(problem, rows, paid, problem.space.points))]
+        return Start(positions=np.concatenate([smaller.positions, problem.space.points[[best]]]))
+    if isinstance(problem, KMedianProblem):
+        paid = problem.nearest(smaller.centers)
+        rows = _drawn(problem.space.weights * paid if problem.space.own else np.ones(problem.space.m), len(paid), seed)
+        best = int(rows[np.argmax(_gains(problem, rows, paid, None))])
+        return Start(centers=_with(problem, smaller.centers, best), multipliers=smaller.multipliers)
+    return Start()
+
+
+def _with(problem: Problem, centers: IntArray, added: int) -> IntArray:
+    """Return centres with one more; the first candidate that is none where the one to add is one already."""
+    if added in centers:
+        added = int(np.setdiff1d(np.arange(problem.space.m), centers)[0])
+    return np.sort(np.append(centers, added)).astype(np.intp)
+
+
+def _drawn(shares: FloatArray, n: int, seed: int) -> IntArray:
+    """Return all rows, or where those are too many some, drawn with probability as their shares."""
+    most = max(1, MAX_DISTANCES // n)
+    if len(shares) <= most:
+        return np.arange(len(shares))
+    ends = np.cumsum(shares)
+    places = np.searchsorted(ends, np.random.default_rng(seed).random(most) * ends[-1], side="right")
+    return np.unique(np.minimum(places, len(shares) - 1))
+
+
+def _gains(problem: Problem, rows: IntArray, paid: FloatArray, points: FloatArray | None) -> FloatArray:
+    """Return what each row saves as an additional centre: of `points`, or of the candidates."""
+    space = problem.space
+    gains = np.empty(len(rows))
+    size = max(1, BLOCK // space.n)
+    for start in range(0, len(rows), size):
+        part = rows[start : start + size]
+        block = space.distances(part) if points is None else space.metric.block(points[part], points)
+        gains[start : start + size] = np.maximum(paid - block, 0.0) @ space.weights
+    return gains
+
+
+def _split_widest(problem: KTMMProblem, labels: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return a partition whose widest cluster is split: its members go to the nearer of two that are far apart."""
+    reach = problem.reach(labels)
+    one = int(np.argmax(reach))
+    members = np.flatnonzero(labels == labels[one])
+    from_one = problem.space.between(np.array([one]), members)[0]
+    other = members[int(np.argmax(from_one))]
+    nearer = problem.space.between(np.array([other]), members)[0] < from_one
+    parted = labels.copy()
+    parted[members[nearer]] = labels.max() + 1
+    return parted
