@@ -82,7 +82,6 @@ def kmeans_bound(
     gap_tol: float = 0.0,
     should_stop: Callable[[], bool] = lambda: False,
     used: Callable[[], float] = lambda: 0.0,
-    share: float = 1.0,
 ) -> Bound:
     """Return a lower bound on the cost of any k centres, with its witness.
 
@@ -100,8 +99,6 @@ def kmeans_bound(
         Polled every few milliseconds.
     used
         The share of the time that is over, 0 where it is not limited.
-    share
-        The part of the usual work that may be done.
 
     Returns
     -------
@@ -122,7 +119,7 @@ def kmeans_bound(
     if n > MAX_POINTS:
         return Bound(0.0, None, THEOREM, f"no bound is tried above {MAX_POINTS} points")
     with one_thread():
-        return _best_bound(points, weights, k, centers, upper, gap_tol, should_stop, used, share)
+        return _best_bound(points, weights, k, centers, upper, gap_tol, should_stop, used)
 
 
 def one_thread() -> Any:
@@ -139,7 +136,6 @@ def _best_bound(
     gap_tol: float,
     should_stop: Callable[[], bool],
     used: Callable[[], float],
-    share: float,
 ) -> Bound:
     """Return the better of the bounds that are worth a try."""
     labels = _nearest(points, centers)
@@ -149,11 +145,11 @@ def _best_bound(
     if not variances.max() > 0.0:
         return Bound(0.0, None, THEOREM, "the cost is zero")
     directions = float(variances.sum()) ** 2 / float(np.square(variances).sum())
-    best, sdp_work = Bound(0.0, None, THEOREM, "too many directions for boxes"), share * SDP_WORK
+    best, sdp_work = Bound(0.0, None, THEOREM, "too many directions for boxes"), SDP_WORK
     few = points.shape[1] <= FEW_COLUMNS
     if few or (points.shape[1] <= MANY_COLUMNS and directions <= MAX_DIRECTIONS):
-        sdp_work = share * SECOND_SDP_WORK
-        best = _boxes(points, weights, k, labels, gap_tol, should_stop, used, share=share)
+        sdp_work = SECOND_SDP_WORK
+        best = _boxes(points, weights, k, labels, gap_tol, should_stop, used)
     # Boxes that were not cut off are nearly always the better bound.
     wide = WIDE if len(points) <= SDP_POINTS else VERY_WIDE
     if upper - best.value > max(wide, gap_tol) * best.value and not should_stop():
@@ -206,7 +202,6 @@ def _boxes(
     should_stop: Callable[[], bool],
     used: Callable[[], float] = lambda: 0.0,
     medians: Floats | None = None,
-    share: float = 1.0,
 ) -> Bound:
     """Return the bound by boxes; with `medians`, centres of the clusters, that of k-median."""
     from certiclust.bounds.kmeans_boxes import BoxSearch
@@ -216,7 +211,7 @@ def _boxes(
     n = len(points)
     count = -(-n // BOX_POINTS)
     large = LARGE_BOX_WORK if k <= FEW_CENTERS else LARGEST_BOX_WORK
-    budget = share * (BOX_WORK if n <= 250 or points.shape[1] > FEW_COLUMNS else large) / count
+    budget = (BOX_WORK if n <= 250 or points.shape[1] > FEW_COLUMNS else large) / count
     value, witness = 0.0, []
     for done, members in enumerate(split(rows.points, weights, labels, k, count)):
         block, mass = rows.points[members], weights[members]

@@ -199,14 +199,21 @@ class BoxSearch:
         # A single centre serves everyone: multipliers above all costs. Otherwise a little above the nearest.
         self.u: Floats = 4.0 * near[0] + near[0].max() if k == 1 else near[0] + 0.3 * (near[1] - near[0])
         self.columns = np.empty((0, points.shape[1]))
+        #: Where descents to new columns start, while climbing and before a proof.
+        self.probes = points[:: -(-len(points) // STARTS)]
+        self.last_probes = points[:: -(-len(points) // MAX_STARTS)]
         self.costs = np.empty((0, len(points)))
         self.best, self.best_u = -math.inf, self.u
         self.proved = Boxes(0.0, np.zeros(len(points)), np.zeros(1, np.uint8), 0.0)
 
-    def run(self, gap_tol: float) -> Boxes:
-        """Return the best bound that was proved within the work."""
-        self._fill(np.concatenate([self.centers, self._minima(self.points)[0]]))
-        self._climb(SMOOTHING)
+    def run(self, gap_tol: float, shares: tuple[float, ...] = SMOOTHING) -> Boxes:
+        """Return the best bound that was proved within the work, after a climb with `shares` as smoothing.
+
+        Multipliers and columns may be set before, where they are known from another k.
+        """
+        more = self._minima(self.points)[0] if len(self.columns) == 0 else self.columns
+        self._fill(np.concatenate([self.centers, more]))
+        self._climb(shares)
         idle = 0
         for _ in range(ROUNDS):
             before = self.proved.lower
@@ -289,8 +296,7 @@ class BoxSearch:
         """Look for local minima of phi at the new u, take them as columns; return whether some were missing."""
         rho = np.minimum(self.costs - self.u, 0.0).sum(axis=1)
         order = np.argsort(rho, kind="stable")
-        stride = -(-len(self.points) // STARTS)
-        centers, values = self._minima(np.concatenate([self.columns[order[:200]], self.points[::stride]]))
+        centers, values = self._minima(np.concatenate([self.columns[order[:200]], self.probes]))
         value = float(self.u.sum()) + self.k * float(values.min())
         if value > self.best:
             self.best, self.best_u = value, self.u
@@ -309,8 +315,7 @@ class BoxSearch:
         closing = self.upper - value < 1e-6 * self.upper
         u = rounded(u, FINE if closing else COARSE)
         self.u = u
-        stride = -(-len(self.points) // MAX_STARTS)
-        centers, values = self._minima(np.concatenate([self.centers, self.columns, self.points[::stride]]))
+        centers, values = self._minima(np.concatenate([self.centers, self.columns, self.last_probes]))
         least = float(values.min())
         unit = self.upper / self.k
         unknown = np.flatnonzero(values < (value - float(u.sum())) / self.k - 1e-7 * unit)

@@ -43,7 +43,8 @@ def grown(problem: Problem, smaller: Result, seed: int) -> Start:
         paid = problem.assign_positions(smaller.positions)[1]
         rows = _drawn(problem.space.weights * paid, problem.space.n, seed)
         best = rows[np.argmax(_gains(problem, rows, paid, problem.space.points))]
-        return Start(positions=np.concatenate([smaller.positions, problem.space.points[[best]]]))
+        positions = np.concatenate([smaller.positions, problem.space.points[[best]]])
+        return Start(positions=positions, multipliers=smaller.multipliers, columns=smaller.columns)
     if isinstance(problem, KMedianProblem):
         paid = problem.nearest(smaller.centers)
         rows = _drawn(problem.space.weights * paid if problem.space.own else np.ones(problem.space.m), len(paid), seed)

@@ -41,8 +41,7 @@ SWAP_WORK = 1.0e9
 class Limits:
     """What ends the loop besides its own end: the search stops before the rest does.
 
-    `used` is the share of the time limit that is over, 0 without one; `share` the part of the usual work that may be
-    done.
+    `used` is the share of the time limit that is over, 0 without one.
     """
 
     gap_tol: float
@@ -52,7 +51,6 @@ class Limits:
     should_stop: Callable[[], bool]
     checks_stop: Callable[[], bool]
     used: Callable[[], float] = lambda: 0.0
-    share: float = 1.0
 
 
 class KMeansStrategy(Strategy):
@@ -66,12 +64,10 @@ class KMeansStrategy(Strategy):
         When to end.
     seed
         Seed of all random decisions.
-    positions
-        Centres to start from; None for a start of its own.
     """
 
-    def __init__(self, problem: KMeansProblem, limits: Limits, seed: int, positions: FloatArray | None = None) -> None:
-        self.problem, self.limits, self._first = problem, limits, positions
+    def __init__(self, problem: KMeansProblem, limits: Limits, seed: int) -> None:
+        self.problem, self.limits = problem, limits
         self.rng = np.random.default_rng(seed)
         space = problem.space
         inside, self.frame = centred(space.points, space.weights)
@@ -108,10 +104,7 @@ class KMeansStrategy(Strategy):
         """Search for centres anywhere, to the end of its counted work; what is found is settled by the definitions."""
         if self.problem.k == 1:
             self._settle(np.zeros(self.problem.space.n, dtype=np.int32))
-            return
-        if self._first is not None:
-            self._settle(self.problem.assign_positions(self._first)[0])
-        if self.large:
+        elif self.large:
             self._evolve_sample()
         else:
             search = self._searched(self.descent, SEARCH_WORK[self.problem.k > 20])
@@ -122,9 +115,9 @@ class KMeansStrategy(Strategy):
     def _searched(self, descent: Descent, work: float) -> KMeansSearch:
         """Return a search after about `work`, or after as many offspring as were asked for."""
         search = KMeansSearch(descent, self.rng, self.limits.max_iter)
-        search.start(None if self._first is None else self._framed(self._first))
+        search.start()
         if search.best is not None:
-            search.evolve(self.limits.share * work if self.limits.max_iter == np.inf else np.inf)
+            search.evolve(work if self.limits.max_iter == np.inf else np.inf)
         self.iterations, self.cut = search.iterations, search.stopped
         return search
 
@@ -169,7 +162,6 @@ class KMeansStrategy(Strategy):
             gap_tol=self.limits.gap_tol,
             should_stop=stop,
             used=self.limits.used,
-            share=self.limits.share,
         )
         self.bounds = swaps.stronger(bound)
 
@@ -209,10 +201,6 @@ class KMeansStrategy(Strategy):
         value = bound.value if space.own or space.excess is not None else 0.0
         return Bound(value, bound.ratio, bound.theorem, bound.because)
 
-    def _framed(self, positions: FloatArray) -> FloatArray:
-        """Return places as the descent counts coordinates."""
-        return np.asarray((positions - self.frame.origin - self.frame.shift) / self.frame.unit)
-
     def _snapped(self) -> IntArray:
         """Return the nearest candidate of every centre, each taken once, ascending."""
         space = self.problem.space
@@ -231,7 +219,9 @@ class KMeansStrategy(Strategy):
         self.descent.should_stop = self.limits.should_stop
         try:
             state = self.descent.empty()
-            self.descent.assign(state, self._framed(space.candidates[rows]))
+            self.descent.assign(
+                state, (space.candidates[rows] - self.frame.origin - self.frame.shift) / self.frame.unit
+            )
             self.descent.improve(state, tol=0.0)
             self._settle(state.labels)
         except Stopped:

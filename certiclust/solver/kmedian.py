@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -38,6 +39,8 @@ WINDOW_WORK, WINDOW_OVERHEAD = 2e6, 2e6
 STARTS = 3.0
 #: Nodes of the tree between two rounds of search.
 BATCH = 10
+#: Steps of an ascent from the multipliers of a neighbouring size.
+WARM_STEPS = 60
 #: Share of the gap that another ascent at the root must have closed for one more to be tried.
 WORTH = 0.05
 
@@ -147,6 +150,7 @@ class KMedianStrategy(Strategy):
         self._lists: Lists | None = None
         self.live: Ints = np.arange(cost.shape[0])
         self.fixed = np.zeros(cost.shape[0], np.int8)
+        self._warm = u is not None
         self.u = start_multipliers(best.c1, best.c2, instance.k) if u is None else u
         self.share: Floats = np.zeros(cost.shape[0])
         self.root = Node(-1, -1, 0)
@@ -272,16 +276,19 @@ class KMedianStrategy(Strategy):
 
     def _ascend(self) -> None:
         first = self._rounds == 0
+        patient: dict[str, Any] = {"step": 0.5, "patience": 30, "iterations": 300}
+        if self._warm:  # from good multipliers large steps would lead away
+            patient = {"step": 0.3, "patience": 10, "iterations": WARM_STEPS}
+        elif first:
+            patient = {"step": 1.5, "patience": 20, "iterations": 150 if self.instance.k <= 20 else 300}
         ascent = ascend(
             self.lists,
             self.instance,
             self.u,
             self.upper,
             self.fixed,
-            step=1.5 if first else 0.5,
-            patience=20 if first else 30,
-            iterations=150 if first and self.instance.k <= 20 else 300,
             should_stop=self.limits.should_stop,
+            **patient,
         )
         self._rounds += 1
         self._bound_work += ascent.work + 6.0 * self.u.size * ascent.iterations

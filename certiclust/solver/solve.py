@@ -66,13 +66,16 @@ class Start:
     positions : ndarray or None
         k places (k-means).
     multipliers : ndarray or None
-        One per client, for the Lagrangian bound of k-median.
+        One per client, for the Lagrangian bound of k-median and for the boxes of k-means.
+    columns : ndarray or None
+        Places at which the boxes of k-means had their least reduced costs.
     """
 
     centers: IntArray | None = None
     labels: NDArray[np.int32] | None = None
     positions: FloatArray | None = None
     multipliers: FloatArray | None = None
+    columns: FloatArray | None = None
 
 
 @dataclass(frozen=True)
@@ -102,8 +105,8 @@ class Result:
         What ended it early, if anything did.
     positions : ndarray of shape (k, l) or None
         The centres, where they are not candidates.
-    multipliers : ndarray or None
-        The last ones of the Lagrangian bound of k-median: a start for another k.
+    multipliers, columns : ndarray or None
+        The last ones of the bound of k-median, or of a chained one of k-means: a start for another k.
     """
 
     centers: IntArray
@@ -118,6 +121,7 @@ class Result:
     timed_out: bool
     positions: FloatArray | None = None
     multipliers: FloatArray | None = None
+    columns: FloatArray | None = None
 
 
 @dataclass(frozen=True)
@@ -135,6 +139,7 @@ class _Found:
     cost: float | None = None
     cut: bool = False  # whether the search ended by the clock, before its own end
     multipliers: FloatArray | None = None
+    columns: FloatArray | None = None
 
 
 def solve(
@@ -193,7 +198,7 @@ def solve(
             def used() -> float:
                 return 0.0 if limit is None else (perf_counter() - start) / max(limit, 1e-9)
 
-            found = _descent_loop(problem, budget, certify, random_state, stops, used, callbacks, begin.positions)
+            found = _descent_loop(problem, budget, certify, random_state, stops, used, callbacks, begin)
         else:
             found = _gsemo(problem, algorithm, budget, random_state, should_stop, callbacks)
         timed_out = limit is not None and (should_stop() or found.cut) and not interrupted()
@@ -212,6 +217,7 @@ def solve(
             timed_out=timed_out,
             positions=found.positions,
             multipliers=found.multipliers,
+            columns=found.columns,
         )
 
 
@@ -309,18 +315,37 @@ def _descent_loop(
     stops: tuple[Callable[[], bool], Callable[[], bool], Callable[[], bool]],
     used: Callable[[], float],
     callbacks: Callbacks,
-    positions: FloatArray | None,
+    begin: Start,
 ) -> _Found:
     """Search for centres anywhere and bound the optimum of k-means; `stops` end the search, the bound, the checks."""
     from certiclust.solver.kmeans import Limits
     from certiclust.solver.kmeans_run import run_kmeans
 
     history, record = _recorder(callbacks)
-    limits = Limits(budget.gap_tol, budget.max_iter or inf, certify, *stops, used, budget.share)
-    run = run_kmeans(problem, limits, random_state, record, positions)
+    limits = Limits(budget.gap_tol, budget.max_iter or inf, certify, *stops, used)
+    dual = None
+    if budget.share < 1.0:
+        from certiclust.bounds.kmeans_chain import Dual
+        from certiclust.solver.kmeans_chain import Link, run_chained
+
+        if begin.multipliers is not None and begin.columns is not None:
+            dual = Dual(begin.multipliers, begin.columns)
+        run, dual = run_chained(problem, limits, random_state, record, Link(budget.share, begin.positions, dual))
+    else:
+        run = run_kmeans(problem, limits, random_state, record)
     method = f"evolution of centres anywhere and bound, {run.iterations:,} offspring"
     return _Found(
-        run.rows, run.bound, run.iterations, history, method, True, run.labels, run.positions, run.cost, run.cut
+        centers=run.rows,
+        bound=run.bound,
+        n_iter=run.iterations,
+        history=history,
+        method=method,
+        labels=run.labels,
+        positions=run.positions,
+        cost=run.cost,
+        cut=run.cut,
+        multipliers=None if dual is None else dual.u,
+        columns=None if dual is None else dual.columns,
     )
 
 
