@@ -18,6 +18,8 @@ FloatArray = NDArray[np.float64]
 
 #: Columns of the centres in the cluster table, characters of a name, clusters in the table, and rows of a history.
 MAX_COLUMNS, MAX_NAME, MAX_CLUSTERS, MAX_HISTORY = 6, 60, 200, 300
+#: Centres, rows of cluster tables and rows of histories, of all sizes together: the page stays below 5 MB.
+ALL_CENTERS, ALL_CLUSTERS, ALL_HISTORY = 30_000, 6000, 15_000
 #: Bars of the fairness plot.
 BARS = 40
 
@@ -45,26 +47,29 @@ def content(
     scaling : tuple of ndarray or None
         What was subtracted from every column, and what it was divided by then.
     """
-    estimators = [front.estimator(int(k)) for k in front.sizes]
+    chosen = _chosen(front)
+    ks = front.sizes[chosen].tolist()
+    estimators = [front.estimator(k) for k in ks]
     precomputed = getattr(estimators[0], "metric", None) == "precomputed"
     axes = [f"{name}, standardised" for name in columns] if scaling is not None else columns
     picture = project(X, axes, [_centers(e) for e in estimators], precomputed)
     low, span, alike = _frame(picture)
-    colours = _colours([(int(k), front.labels(int(k))) for k in front.sizes])
+    colours = _colours([(k, front.labels(k)) for k in ks])
     shown = [] if precomputed else columns[:MAX_COLUMNS]
     named = _Names(ids)
     sizes = []
-    for i, (k, estimator) in enumerate(zip(front.sizes.tolist(), estimators, strict=True)):
+    most = max(5, min(MAX_CLUSTERS, ALL_CLUSTERS // len(ks))), max(10, min(MAX_HISTORY, ALL_HISTORY // len(ks)))
+    for i, (k, estimator) in enumerate(zip(ks, estimators, strict=True)):
         distances = own_distances(estimator, X)
         sizes.append(
             {
                 "k": k,
-                **_claims(front, i),
+                **_claims(front, chosen[i]),
                 "labels": _packed(front.labels(k)[picture.rows], np.uint16),
                 "colours": colours[i],
-                "centers": _unit(picture.centers[i], low, span).round(5).tolist(),
-                "clusters": _clusters(estimator, front.labels(k), distances, weights, named, shown, scaling),
-                "history": _history(estimator.history_),
+                "centers": _unit(picture.centers[i], low, span).round(4).tolist(),
+                "clusters": _clusters(estimator, front.labels(k), distances, weights, named, shown, scaling, most[0]),
+                "history": _history(estimator.history_, most[1]),
                 "fairness": _fairness(estimator, distances),
             }
         )
@@ -91,6 +96,7 @@ def content(
             "words": picture.words + ("" if alike else " The axes have different scales."),
         },
         "sizes": sizes,
+        "left": len(front.sizes) - len(ks),
         "suggestion": {"k": int(suggestion.k), "reason": suggestion.reason},
     }
 
@@ -102,6 +108,20 @@ _MEASURES = {
     "k-means": "sum of squared distances to the centres",
     "fair k-median": "sum of distances to the centres",
 }
+
+
+def _chosen(front: Front) -> list[int]:
+    """Return which sizes are shown: all, or if these are very many the small ones, some of the others, and the last."""
+    ks = front.sizes.tolist()
+    if sum(ks) <= ALL_CENTERS:
+        return list(range(len(ks)))
+    suggested = ks.index(front.suggest().k)
+    kept, total, i = {suggested, len(ks) - 1}, ks[suggested] + ks[-1], 0
+    while i < len(ks) and total + ks[i] <= ALL_CENTERS:
+        kept.add(i)
+        total += ks[i]
+        i += max(1, i * 3 // 100)
+    return sorted(kept)
 
 
 def own_distances(estimator: Any, X: FloatArray) -> FloatArray:
@@ -198,6 +218,7 @@ def _clusters(
     named: _Names,
     shown: list[str],
     scaling: tuple[FloatArray, FloatArray] | None,
+    most: int,
 ) -> list[dict[str, Any]]:
     """Return for every cluster its size, its centre and how far its points are, the largest ones if there are many."""
     k = int(estimator.n_clusters)
@@ -209,28 +230,33 @@ def _clusters(
     rows, places = _centers(estimator)
     if places is not None and scaling is not None:
         places = places * scaling[1] + scaling[0]
-    order = np.sort(np.argsort(-counts, kind="stable")[:MAX_CLUSTERS])
+    order = np.sort(np.argsort(-counts, kind="stable")[:most])
     return [
         {
             "label": j,
             "size": int(counts[j]),
-            "share": float(counts[j] / len(labels)),
+            "share": _brief(counts[j] / len(labels)),
             "weight": None if heavy is None else float(heavy[j]),
             "centre": "" if rows is None else named(int(rows[j])),
-            "mean": float(total[j] / max(1, counts[j])),
-            "farthest": float(farthest[j]),
-            "values": [] if places is None else [float(value) for value in places[j][: len(shown)]],
+            "mean": _brief(total[j] / max(1, counts[j])),
+            "farthest": _brief(farthest[j]),
+            "values": [] if places is None else [_brief(value) for value in places[j][: len(shown)]],
         }
         for j in order.tolist()
     ]
 
 
-def _history(history: NDArray[np.void]) -> list[list[float | None]]:
+def _brief(value: float) -> float:
+    """Return a number as it is shown, which keeps the page small."""
+    return float(f"{value:.7g}")
+
+
+def _history(history: NDArray[np.void], most: int) -> list[list[float | None]]:
     """Return time, upper and lower bound, at most so many rows of it."""
-    if len(history) > MAX_HISTORY:
-        history = history[np.unique(np.linspace(0, len(history) - 1, MAX_HISTORY).astype(np.intp))]
+    if len(history) > most:
+        history = history[np.unique(np.linspace(0, len(history) - 1, most).astype(np.intp))]
     columns = [history["time"], history["upper"], history["lower"]]
-    return [[float(v) if math.isfinite(v) else None for v in row] for row in zip(*columns, strict=True)]
+    return [[_brief(v) if math.isfinite(v) else None for v in row] for row in zip(*columns, strict=True)]
 
 
 def _fairness(estimator: Any, distances: FloatArray) -> dict[str, Any] | None:

@@ -13,8 +13,9 @@ from certiclust.certificates.instance import symmetric
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 
-#: Points that are drawn at most, besides centres; and rows of a distance matrix that are put into the plane at most.
-MAX_POINTS, MAX_SCALED = 8000, 2000
+#: Points that are drawn at most; rows of a distance matrix that are put into the plane at most, besides centres; and
+#: labels of all clusterings together.
+MAX_POINTS, MAX_SCALED, MAX_LABELS = 8000, 1000, 600_000
 
 
 @dataclass(frozen=True)
@@ -59,8 +60,9 @@ def project(
         Whether X is a distance matrix.
     """
     square = precomputed and symmetric(X)
-    always = [rows for rows, _ in centers if rows is not None] if square or not precomputed else []
-    rows = _thinned(len(X), MAX_SCALED if precomputed else MAX_POINTS, always)
+    always = [rows for rows, _ in centers if rows is not None] if square else []
+    most = min(MAX_SCALED if precomputed else MAX_POINTS, max(500, MAX_LABELS // len(centers)))
+    rows = _thinned(len(X), most, always)
     thinning = f" {len(rows):,} of {len(X):,} points are drawn, chosen at random." if len(rows) < len(X) else ""
     if square:
         points, share = _scaled(X[np.ix_(rows, rows)])

@@ -5,6 +5,7 @@ import json
 import re
 from html.parser import HTMLParser
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -113,6 +114,49 @@ def test_many_points_are_thinned_and_it_is_stated():
     assert len(data["picture"]["names"]) == len(labels_of(data["sizes"][0])) == MAX_POINTS
     assert f"{MAX_POINTS:,} of 100,000 points are drawn" in data["picture"]["words"]
     assert sum(cluster["size"] for cluster in data["sizes"][0]["clusters"]) == 100_000
+
+
+class Stand:
+    """A front of random clusterings, as a sweep with a very large k_max would return."""
+
+    def __init__(self, n, k_max):
+        self.sizes = np.arange(1, k_max + 1)
+        self.costs = 1e6 / self.sizes
+        self.lower_bounds = self.costs * 0.9
+        self.gaps = np.full(k_max, 1 / 9)
+        self.n = n
+
+    def labels(self, k):
+        return np.random.default_rng(k).integers(k, size=self.n)
+
+    def estimator(self, k):
+        rng = np.random.default_rng(k)
+        history = np.zeros(500, dtype=[("time", float), ("upper", float), ("lower", float)])
+        history["upper"] = rng.random(500)
+        return SimpleNamespace(
+            n_clusters=k, metric="euclidean", labels_=self.labels(k), history_=history, certificate_=None,
+            center_indices_=np.sort(rng.choice(self.n, k, replace=False)), cluster_centers_=rng.normal(size=(k, 8)),
+            transform=lambda X: np.ones((len(X), k)),
+        )  # fmt: skip
+
+    def certificate(self, k):
+        return None
+
+    def suggest(self):
+        return SimpleNamespace(k=17, reason="so.")
+
+
+@pytest.mark.parametrize("k_max", [100, 400])
+def test_the_page_stays_small(k_max):
+    rows = RNG.normal(size=(10_000, 8))
+    page = report_html(Stand(10_000, k_max), rows, ids=[f"a rather long name of customer {i}" for i in range(10_000)])
+    assert len(page.encode()) < 5_000_000
+    data = shown(page)
+    ks = [size["k"] for size in data["sizes"]]
+    assert ks[:30] == list(range(1, 31))
+    assert {17, k_max} <= set(ks)
+    assert data["left"] == k_max - len(ks)
+    assert (data["left"] > 0) is (k_max == 400)
 
 
 class Scripts(HTMLParser):

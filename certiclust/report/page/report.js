@@ -318,6 +318,7 @@
     document.documentElement.dataset.k = String(size.k);
     try { history.replaceState(null, "", `#k=${size.k}`); } catch { /* some places forbid it */ }
   };
+  const nearest = (k) => sizes.reduce((best, s, i) => Math.abs(s.k - k) < Math.abs(sizes[best].k - k) ? i : best, 0);
   const indexOf = (k) => sizes.findIndex((size) => size.k === k);
   const asked = () => { const found = /k=(\d+)/.exec(location.hash); return found ? indexOf(Number(found[1])) : -1; };
 
@@ -326,7 +327,7 @@
     (data.metric === "precomputed" ? "a matrix of distances" : `${data.d} ${data.d === 1 ? "column" : "columns"}, ${data.metric === "sqeuclidean" ? "squared euclidean" : data.metric} distance`);
   at("measure").textContent = data.measure;
   at("words").textContent = data.picture.words;
-  at("reason").textContent = data.suggestion.reason;
+  at("reason").textContent = data.suggestion.reason + (data.left ? ` ${data.left} of the sizes are left out here; front.csv has all.` : "");
   at("run").hidden = data.facts.length === 0;
   at("facts").replaceChildren(...data.facts.flatMap(([key, value]) => [element("dt", {}, key), element("dd", {}, value)]));
   const slider = at("slider");
@@ -335,7 +336,7 @@
   at("suggested").textContent = `suggested: k = ${data.suggestion.k}`;
   if (sizes.length === 1) at("controls").hidden = true;
   at("controls").style.display = sizes.length === 1 ? "none" : "";
-  slider.addEventListener("input", () => show(indexOf(Number(slider.value))));
+  slider.addEventListener("input", () => show(nearest(Number(slider.value))));
   at("previous").addEventListener("click", () => show(current - 1));
   at("next").addEventListener("click", () => show(current + 1));
   at("suggested").addEventListener("click", () => show(indexOf(data.suggestion.k)));
