@@ -15,6 +15,7 @@ from certiclust.bounds.bound import Bound
 from certiclust.bounds.kmeans import (
     BOX_POINTS,
     FEW_COLUMNS,
+    LARGE_BOX_WORK,
     MAX_POINTS,
     SDP_WORK,
     THEOREM,
@@ -30,8 +31,6 @@ from certiclust.bounds.kmeans import (
 )
 from certiclust.bounds.kmeans_boxes import SMOOTHING, BoxSearch
 
-#: Work of all boxes of one size, in coordinates of about 2 ns; more for the first size.
-CHAIN_WORK, FIRST_FACTOR = 1.2e8, 2.5
 #: Every so-manieth point is where a descent to a new column starts, others at the next size.
 PROBE = 16
 #: Smoothing of the climb from known multipliers.
@@ -68,7 +67,7 @@ def chained_bound(
     before
         The multipliers of a neighbouring size, or None.
     share
-        The part of the work of a single fit that a semidefinite bound may take.
+        The part of the work of a single fit that may be done.
     """
     n, width = points.shape
     if k == 1 or not upper > 0.0 or k >= n or n > MAX_POINTS:
@@ -76,7 +75,7 @@ def chained_bound(
     with one_thread():
         if width > FEW_COLUMNS:
             return _sdp(points, weights, k, _nearest(points, centers), gap_tol, should_stop, share * SDP_WORK), None
-        return _boxes(points, weights, k, centers, before, gap_tol, should_stop)
+        return _boxes(points, weights, k, centers, before, share, gap_tol, should_stop)
 
 
 def _boxes(
@@ -85,13 +84,14 @@ def _boxes(
     k: int,
     centers: Floats,
     before: Dual | None,
+    share: float,
     gap_tol: float,
     should_stop: Callable[[], bool],
 ) -> tuple[Bound, Dual | None]:
     rows = centred(points, weights, turn=True)
     labels, n = _nearest(points, centers), len(points)
     count = -(-n // BOX_POINTS)
-    work = CHAIN_WORK * (FIRST_FACTOR if before is None else 1.0) / count
+    work = share * LARGE_BOX_WORK / count
     value, witness, u, columns = 0.0, [], np.zeros(n), []
     for members in split(rows.points, weights, labels, k, count):
         block, mass = rows.points[members], weights[members]

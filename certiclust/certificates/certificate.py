@@ -123,6 +123,12 @@ class Certificate:
             lines.append("the lower bound is the word of the solver HiGHS: verify solves again and trusts it.")
         return "\n".join(lines)
 
+    def _repr_html_(self) -> str:
+        """Return the same as HTML, for notebooks."""
+        from certiclust.certificates.html import certificate_html
+
+        return certificate_html(self)
+
     def _guarantee_line(self) -> str:
         if self.guarantee is None:
             return f"no guarantee reached: {self.note}."

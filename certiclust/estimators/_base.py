@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable
@@ -27,9 +26,9 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, chec
 
 from certiclust.certificates import Certificate, data_fingerprint
 from certiclust.estimators._certify import certify
-from certiclust.evolution import Progress
+from certiclust.estimators._progress import shown_progress
 from certiclust.problems import MaxProblem, Problem
-from certiclust.solver import Budget, Callbacks, Result, solve
+from certiclust.solver import Budget, Result, solve
 from certiclust.space import Metric, Space, build_space, precomputed_space
 from certiclust.space.metrics import METRIC_NAMES, MetricLike, column_spread
 from certiclust.space.space import matrix_budget
@@ -135,14 +134,15 @@ class CertifiedClusterer(
         X, weights, space, sites = self._posed(X, sample_weight, start)
         problem = self._problem(space)
         self._check_memory(problem)
-        result = solve(
-            problem,
-            self.algorithm,
-            Budget(self._iterations(problem), self._time_left(start), self.gap_tol),
-            random_state=int(check_random_state(self.random_state).randint(2**31)),
-            certify=self.certify,
-            callbacks=self._callbacks(),
-        )
+        with shown_progress(self.verbose, f"{problem.name}, k = {problem.k}") as callbacks:
+            result = solve(
+                problem,
+                self.algorithm,
+                Budget(self._iterations(problem), self._time_left(start), self.gap_tol),
+                random_state=int(check_random_state(self.random_state).randint(2**31)),
+                certify=self.certify,
+                callbacks=callbacks,
+            )
         self._set_attributes(X, weights, problem, result, sites)
         self._warn(problem, result)
         return self
@@ -188,10 +188,6 @@ class CertifiedClusterer(
     _square: ClassVar[bool] = True
 
     # The steps of fit.
-
-    def _callbacks(self) -> Callbacks:
-        """Return who is told of the progress of a search."""
-        return (_ProgressPrinter(),) if self.verbose else ()
 
     def _time_left(self, start: float) -> float | None:
         """Return the seconds left of the time limit that `start` began; None without one."""
@@ -403,19 +399,3 @@ def _why_not_square(X: FloatArray) -> str:
     if worst > 1e-12 * X.max():
         return f"a precomputed matrix must be symmetric; entries differ by up to {worst:.6g}."
     return f"a precomputed matrix must have a zero diagonal; its largest entry is {np.diagonal(X).max():.6g}."
-
-
-class _ProgressPrinter:
-    """Print at most one line a second to stderr."""
-
-    def __init__(self) -> None:
-        self.last = -1.0
-
-    def __call__(self, progress: Progress) -> None:
-        if progress.seconds - self.last >= 1.0:
-            self.last = progress.seconds
-            print(
-                f"{progress.seconds:6.1f} s  iteration {progress.iteration:,}  cost {progress.upper:.8g}  "
-                f"lower bound {progress.lower:.8g}  population {progress.population}",
-                file=sys.stderr,
-            )

@@ -195,6 +195,7 @@ class KMedian(CertifiedClusterer):
             self.gap_tol,
             lambda: perf_counter() >= deadline,
             certify=self.certify,
+            smaller=self.__dict__.pop("_smaller_centers", None),
         )
         del self.center_indices_, self.medoid_indices_
         self.cluster_centers_, self.cost_ = found.positions, found.cost

@@ -12,15 +12,20 @@ from typing import Any
 from sklearn.base import clone
 from sklearn.utils import check_random_state, check_scalar
 
-from certiclust.estimators import FairKMedian
+from certiclust.estimators import KTMM, FairKMedian, KCenter, KMeans, KMedian
 from certiclust.estimators._base import CertifiedClusterer
+from certiclust.estimators._progress import shown_progress
 from certiclust.evolution.interrupt import catch_interrupt
 from certiclust.front.front import Front
-from certiclust.solver import Budget, Result, solve
-from certiclust.solver.grow import grown
+from certiclust.problems import KMedianProblem
+from certiclust.solver import Budget, Result, Start, solve
+from certiclust.solver.grow import at_least_as_good, grown, shrunk
 
-#: Part of the usual work of a fit that a size gets.
-SHARE = 0.1
+#: Part of the usual work of a fit that one size gets, from so many rows on; fewer rows get more of it, up to a limit.
+MANY_ROWS, MOST = 2000, 0.3
+SHARES: dict[type, float] = {KMedian: 0.05, KMeans: 0.1, KCenter: 0.1, KTMM: 0.1}
+#: The first size gets so many times as much: it has nothing to start from.
+FIRST = 5.0
 
 
 def sweep(estimator: CertifiedClusterer, X: Any, k_max: int, *, k_min: int = 1, sample_weight: Any = None) -> Front:
@@ -62,41 +67,87 @@ def sweep(estimator: CertifiedClusterer, X: Any, k_max: int, *, k_min: int = 1, 
     sizes = range(int(k_min), int(k_max) + 1)
     with warnings.catch_warnings(record=True) as caught, catch_interrupt():
         warnings.simplefilter("always")
-        one_by_one = isinstance(estimator, FairKMedian)
-        fitted = (_fits if one_by_one else _chain)(clone(estimator), X, sizes, sample_weight)
+        if isinstance(estimator, FairKMedian):
+            fitted = _fits(clone(estimator), X, sizes, sample_weight)
+        else:
+            fitted = _Chain(clone(estimator), X, sizes, sample_weight).run()
     _pass_on(caught)
     return Front(fitted)
 
 
-def _chain(base: CertifiedClusterer, X: Any, sizes: range, sample_weight: Any) -> list[CertifiedClusterer]:
-    """Return an estimator for every size, each started from the one before."""
-    start = perf_counter()
-    base.set_params(n_clusters=sizes[-1])
-    base._validate_params()
-    X, weights, space, sites = base._posed(X, sample_weight, start)
-    base._check_memory(base._problem(space))
-    seed = int(check_random_state(base.random_state).randint(2**31))
-    fitted: list[CertifiedClusterer] = []
-    result: Result | None = None
-    for k in sizes:
-        member = copy(base)
+class _Chain:
+    """Sizes solved one after the other on one space, each from a neighbour.
+
+    k-median goes from the largest size down, because multipliers carry over better that way; the others go up.
+    """
+
+    def __init__(self, base: CertifiedClusterer, X: Any, sizes: range, sample_weight: Any) -> None:
+        self.start, self.base, self.sizes = perf_counter(), base, sizes
+        base.set_params(n_clusters=sizes[-1])
+        base._validate_params()
+        self.X, self.weights, self.space, self.sites = base._posed(X, sample_weight, self.start)
+        base._check_memory(base._problem(self.space))
+        self.seed = int(check_random_state(base.random_state).randint(2**31))
+        self.results: dict[int, Result] = {}
+        self.fitted: dict[int, CertifiedClusterer] = {}
+
+    def run(self) -> list[CertifiedClusterer]:
+        """Return an estimator for every size; none costs more than a smaller one."""
+        down = isinstance(self.base, KMedian) and self.base.algorithm == "auto" and not self._anywhere
+        for done, k in enumerate(reversed(self.sizes) if down else self.sizes):
+            left = self.base._time_left(self.start)
+            seconds = None if left is None else left / (len(self.sizes) - done)
+            self._solve(k, seconds, self._begin(k, -1 if down else 1))
+        for k in self.sizes[1:]:
+            if self.fitted[k].cost_ > self.fitted[k - 1].cost_:
+                self._solve(k, self.base._time_left(self.start), self._begin(k, 1))
+        return [self.fitted[k] for k in self.sizes]
+
+    @property
+    def _anywhere(self) -> bool:
+        """Whether centres of k-median may be anywhere."""
+        return getattr(self.base, "centers", None) == "continuous"
+
+    def _begin(self, k: int, step: int) -> Start | None:
+        """Return where size k starts, coming from the size before it in this direction."""
+        neighbour = self.results.get(k - step)
+        if neighbour is None or self.base.algorithm != "auto":
+            return None
+        problem = self._member(k)._problem(self.space)
+        if step < 0:
+            assert isinstance(problem, KMedianProblem)
+            return shrunk(problem, neighbour)
+        return grown(problem, neighbour, self.seed)
+
+    def _member(self, k: int) -> CertifiedClusterer:
+        member = copy(self.base)
         member.n_clusters = k
-        problem = member._problem(space)
-        left = base._time_left(start)
-        seconds = None if left is None else left / (sizes[-1] + 1 - k)
-        result = solve(
-            problem,
-            base.algorithm,
-            Budget(member._iterations(problem), seconds, base.gap_tol, share=SHARE),
-            random_state=seed,
-            certify=base.certify,
-            callbacks=member._callbacks(),
-            begin=None if result is None else grown(problem, result, seed),
-        )
-        member._set_attributes(X, weights, problem, result, sites)
+        return member
+
+    def _solve(self, k: int, seconds: float | None, begin: Start | None) -> None:
+        """Solve one size, and fit its estimator."""
+        member = self._member(k)
+        problem = member._problem(self.space)
+        share = min(MOST, SHARES.get(type(member), MOST) * max(1.0, MANY_ROWS / self.space.n))
+        share = min(1.0, FIRST * share) if begin is None else share
+        with shown_progress(member.verbose, f"{problem.name}, k = {k}") as callbacks:
+            result = solve(
+                problem,
+                member.algorithm,
+                Budget(member._iterations(problem), seconds, member.gap_tol, share=share),
+                random_state=self.seed,
+                certify=member.certify,
+                callbacks=callbacks,
+                begin=begin,
+            )
+        smaller = self.results.get(k - 1)
+        if member.algorithm == "gsemo" and smaller is not None:
+            result = at_least_as_good(problem, result, smaller, self.seed)
+        if self._anywhere and k - 1 in self.fitted:
+            member._smaller_centers = self.fitted[k - 1].cluster_centers_
+        member._set_attributes(self.X, self.weights, problem, result, self.sites)
         member._warn(problem, result)
-        fitted.append(member)
-    return fitted
+        self.results[k], self.fitted[k] = result, member
 
 
 def _fits(base: CertifiedClusterer, X: Any, sizes: range, sample_weight: Any) -> list[CertifiedClusterer]:

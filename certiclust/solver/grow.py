@@ -1,11 +1,16 @@
-"""From a solution with k - 1 clusters to a start with k that costs no more."""
+"""From the solution of a neighbouring size to a start: one cluster more that costs no more, or one less."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from certiclust.problems import KCenterProblem, KMeansProblem, KMedianProblem, KTMMProblem, Problem
+from certiclust.bounds import swap_bound
+from certiclust.evolution.polish import least_swap_change
+from certiclust.problems import KCenterProblem, KMeansProblem, KMedianProblem, KTMMProblem, Problem, SumProblem
+from certiclust.solver.ktmm_run import split
 from certiclust.solver.solve import Result, Start
 
 IntArray = NDArray[np.intp]
@@ -33,24 +38,61 @@ def grown(problem: Problem, smaller: Result, seed: int) -> Start:
         Seed of the candidates that are drawn where there are too many.
     """
     if isinstance(problem, KTMMProblem):
-        assert smaller.labels is not None
-        return Start(labels=_split_widest(problem, smaller.labels))
+        labels = problem.space.assign(smaller.centers)[0] if smaller.labels is None else smaller.labels
+        return Start(labels=_split_widest(problem, labels))
     if isinstance(problem, KCenterProblem):
         farthest = int(np.argmax(problem.nearest(smaller.centers)))
         return Start(centers=_with(problem, smaller.centers, farthest))
-    if isinstance(problem, KMeansProblem):
-        assert smaller.positions is not None
+    if isinstance(problem, KMeansProblem) and smaller.positions is not None:
         paid = problem.assign_positions(smaller.positions)[1]
         rows = _drawn(problem.space.weights * paid, problem.space.n, seed)
         best = rows[np.argmax(_gains(problem, rows, paid, problem.space.points))]
         positions = np.concatenate([smaller.positions, problem.space.points[[best]]])
         return Start(positions=positions, multipliers=smaller.multipliers, columns=smaller.columns)
-    if isinstance(problem, KMedianProblem):
+    if isinstance(problem, (KMedianProblem, KMeansProblem)):
         paid = problem.nearest(smaller.centers)
         rows = _drawn(problem.space.weights * paid if problem.space.own else np.ones(problem.space.m), len(paid), seed)
         best = int(rows[np.argmax(_gains(problem, rows, paid, None))])
         return Start(centers=_with(problem, smaller.centers, best), multipliers=smaller.multipliers)
     return Start()
+
+
+def at_least_as_good(problem: Problem, result: Result, smaller: Result, seed: int) -> Result:
+    """Return what Algorithm 1 found for k, or a smaller solution with one cluster more, if that costs less.
+
+    What Algorithm 1 proved about the optimum still holds, and its ratio for a lower cost all the more; which swaps
+    improve a set of centres is looked at again.
+    """
+    begin = grown(problem, smaller, seed)
+    bound, labels = result.bound, None
+    if begin.labels is not None:
+        assert isinstance(problem, KTMMProblem)
+        parted = split(begin.labels, problem.k)
+        reach = problem.reach(parted)
+        centers, labels = problem.central(parted, reach)
+        cost = float(reach.max())
+    else:
+        assert begin.centers is not None
+        centers, cost = begin.centers, problem.cost(begin.centers)
+    if cost >= result.cost:
+        return result
+    if isinstance(problem, SumProblem) and bound is not None:
+        bound = swap_bound(problem, centers, least_swap_change(problem, centers))
+    method = f"{result.method}; taken from k = {problem.k - 1} with one cluster more, which costs less"
+    history = result.history.copy()
+    history["upper"][-1] = cost
+    return replace(
+        result, centers=centers, labels=labels, cost=cost, bound=bound, history=history, method=method, complete=True
+    )
+
+
+def shrunk(problem: KMedianProblem, larger: Result) -> Start:
+    """Return where the search for k clusters starts, given one for k + 1: without the centre that is missed least."""
+    near = problem.space.distances(larger.centers)
+    owner = near.argmin(axis=0)
+    nearest, second = np.partition(near, 1, axis=0)[:2]
+    losses = np.bincount(owner, problem.space.weights * (second - nearest), len(larger.centers))
+    return Start(centers=np.delete(larger.centers, losses.argmin()), multipliers=larger.multipliers)
 
 
 def _with(problem: Problem, centers: IntArray, added: int) -> IntArray:

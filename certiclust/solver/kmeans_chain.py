@@ -1,4 +1,4 @@
-"""k-means for one k after another: a short search from the solution of the size before, a bound from its multipliers."""
+"""k-means for one k after another: a short search from the solution of the size before, a bound from its dual."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from certiclust.bounds.kmeans_chain import Dual, chained_bound
 from certiclust.evolution.kmeans_search import KMeansSearch
 from certiclust.problems import KMeansProblem
+from certiclust.problems.base import weighted_sum
 from certiclust.solver.kmeans import SEARCH_WORK, KMeansStrategy, Limits
 from certiclust.solver.kmeans_run import KMeansRun
 from certiclust.solver.loop import evolve_bound_reduce
@@ -47,9 +48,9 @@ class ChainedStrategy(KMeansStrategy):
         k, positions = self.problem.k, self.link.positions
         if k == 1 or positions is None:
             return super().evolve()
-        labels = self.problem.assign_positions(positions)[0]
-        # The start as it is first: means are no worse, but for the last bits.
-        cost = float(self.problem.space.weights @ self.problem.assign_positions(positions)[1])
+        labels, squares = self.problem.assign_positions(positions)
+        # The start as it is first: its means are no worse, but for the last bits.
+        cost = weighted_sum(self.problem.space.weights, squares)
         self.positions, self.labels, self.upper = positions, labels, cost
         self._settle(labels)
         framed = (positions - self.frame.origin - self.frame.shift) / self.frame.unit

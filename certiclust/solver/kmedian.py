@@ -151,7 +151,8 @@ class KMedianStrategy(Strategy):
         self.live: Ints = np.arange(cost.shape[0])
         self.fixed = np.zeros(cost.shape[0], np.int8)
         self._warm = u is not None
-        self.u = start_multipliers(best.c1, best.c2, instance.k) if u is None else u
+        # Good multipliers lie between the costs of the two nearest centres; those of another size may not.
+        self.u = start_multipliers(best.c1, best.c2, instance.k) if u is None else np.clip(u, best.c1, best.c2)
         self.share: Floats = np.zeros(cost.shape[0])
         self.root = Node(-1, -1, 0)
         self.tree: Tree | None = None
@@ -208,6 +209,8 @@ class KMedianStrategy(Strategy):
     @property
     def _spent(self) -> bool:
         """Whether another round would end nearer to twice than to once the rest of the budget."""
+        if self._warm and self._rounds == 0:
+            return False  # known multipliers are worth one ascent in any case
         return self._work + 0.5 * self._last_round >= self._budget
 
     def evolve(self) -> None:
@@ -222,7 +225,7 @@ class KMedianStrategy(Strategy):
         if self._spent:
             self._solve_windows()
             return
-        if self._rounds == 0 and self.instance.k < SPARSE_FROM:
+        if self._rounds == 0 and self.instance.k < SPARSE_FROM and not self._warm:
             # Few centres need no guide: some start ends in the best basin, and swaps find its bottom.
             self.search.restart(int(self.limits.share * STARTS * self.instance.k * self.cost.size))
         self.search.evolve(int(min(max(wanted, least * self.cost.size), most * self.cost.size)))
@@ -277,8 +280,8 @@ class KMedianStrategy(Strategy):
     def _ascend(self) -> None:
         first = self._rounds == 0
         patient: dict[str, Any] = {"step": 0.5, "patience": 30, "iterations": 300}
-        if self._warm:  # from good multipliers large steps would lead away
-            patient = {"step": 0.3, "patience": 10, "iterations": WARM_STEPS}
+        if self._warm:
+            patient = {"step": 1.5 if first else 0.5, "patience": 15, "iterations": WARM_STEPS}
         elif first:
             patient = {"step": 1.5, "patience": 20, "iterations": 150 if self.instance.k <= 20 else 300}
         ascent = ascend(

@@ -27,9 +27,19 @@ class Anywhere:
 
 
 def anywhere(
-    space: Space, centers: FloatArray, gap_tol: float, out_of_time: Callable[[], bool], *, certify: bool = True
+    space: Space,
+    centers: FloatArray,
+    gap_tol: float,
+    out_of_time: Callable[[], bool],
+    *,
+    certify: bool = True,
+    smaller: FloatArray | None = None,
 ) -> Anywhere:
-    """Polish centres and bound the optimum; both end by counted work, by Ctrl-C, or when the time is over."""
+    """Polish centres and bound the optimum; both end by counted work, by Ctrl-C, or when the time is over.
+
+    `smaller` are places of one centre less: with the client that pays most they are polished too, and taken if they
+    cost less.
+    """
     with catch_interrupt() as interrupted:
 
         def should_stop() -> bool:
@@ -37,6 +47,11 @@ def anywhere(
 
         points, weights, k = space.points, space.weights, len(centers)
         positions, cost = weiszfeld_polish(points, weights, centers, should_stop)
+        if smaller is not None:
+            paid = weights * space.metric.block(smaller, points).min(axis=0)
+            more = np.concatenate([smaller, points[[int(np.argmax(paid))]]])
+            others = weiszfeld_polish(points, weights, more, should_stop)
+            positions, cost = min((positions, cost), others, key=lambda found: found[1])
         bound = Bound(0.0, None, "", "no bound was asked for")
         if certify:
             bound = kmedian_bound(points, weights, k, positions, cost, gap_tol=gap_tol, should_stop=should_stop)

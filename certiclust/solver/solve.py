@@ -324,7 +324,7 @@ def _descent_loop(
     history, record = _recorder(callbacks)
     limits = Limits(budget.gap_tol, budget.max_iter or inf, certify, *stops, used)
     dual = None
-    if budget.share < 1.0:
+    if budget.share < 1.0 or begin.positions is not None:
         from certiclust.bounds.kmeans_chain import Dual
         from certiclust.solver.kmeans_chain import Link, run_chained
 
