@@ -84,7 +84,7 @@ for _title, _group in (("Search", PARAMETERS), ("Reading", READING), ("Output", 
 DataFile = Annotated[
     str, typer.Argument(metavar="DATA", help="CSV, TSV, Parquet, .npy, OR-Library or TSPLIB; - is stdin.")
 ]
-ProblemOption = Annotated[Problem, typer.Option("--problem", "-p", help="What to minimise.")]
+ProblemOption = Annotated[Problem, typer.Option("--problem", "-p", case_sensitive=False, help="What to minimise.")]
 Scale = Annotated[Literal["standard"] | None, typer.Option(help="Scale every column to mean 0 and variance 1.")]
 
 

@@ -84,13 +84,24 @@ def _json(path: Path) -> dict[str, Any]:
 
 def _summary(path: Path) -> dict[str, Any] | None:
     """Return the summary of the run that wrote the certificate, if it lies beside it or one directory up."""
-    for folder in (path.resolve().parent, path.resolve().parent.parent):
+    path = path.resolve()
+    for folder in (path.parent, path.parent.parent):
         try:
             content = json.loads((folder / MARK).read_text(encoding="utf-8"))
         except (OSError, ValueError, RecursionError):
             continue
-        if isinstance(content, dict) and content.get("format") == FORMAT:
+        if isinstance(content, dict) and content.get("format") == FORMAT and _result(content, path, folder) is not None:
             return content
+    return None
+
+
+def _result(content: dict[str, Any], path: Path, folder: Path) -> dict[str, Any] | None:
+    """Return what a summary says about a certificate; None if it does not know it."""
+    results = content.get("results")
+    for result in results if isinstance(results, list) else []:
+        name = result.get("certificate") if isinstance(result, dict) else None
+        if isinstance(name, str) and folder / name == path:
+            return dict(result)
     return None
 
 
@@ -134,15 +145,15 @@ def _scaled(data: Data, scale: str | None, found: dict[str, Any] | None) -> NDAr
 
 def _check_claims(path: Path, certificate: Certificate, found: dict[str, Any] | None) -> None:
     """Refuse a certificate that says something else than the summary beside it; that is how a remark is checked."""
-    results = found.get("results") if found is not None else None
-    for result in results if isinstance(results, list) else []:
-        claims = result.get("claims") if isinstance(result, dict) else None
-        if not isinstance(claims, dict) or Path(str(result.get("certificate"))).name != path.name:
-            continue
-        now = certificate.to_dict()
-        for key in CLAIMS:
-            if now[key] != claims.get(key):
-                raise CertificateError(f"{key}: {MARK} beside the certificate says something else.")
+    if found is None:
+        return
+    path = path.resolve()
+    result = _result(found, path, path.parent) or _result(found, path, path.parent.parent)
+    claims = result.get("claims") if result is not None else None
+    now = certificate.to_dict()
+    for key in CLAIMS:
+        if isinstance(claims, dict) and now[key] != claims.get(key):
+            raise CertificateError(f"{key}: {MARK} beside the certificate says something else.")
 
 
 def _words(certificate: Certificate, data: Data, found: dict[str, Any] | None) -> list[str]:
@@ -167,8 +178,10 @@ def _words(certificate: Certificate, data: Data, found: dict[str, Any] | None) -
         if guarantee.fairness is not None:
             parts.append(f"everyone has a centre within {guarantee.fairness:.4g} fair radii")
         lines.append(f"guarantee: {', and '.join(parts)}; its condition ({guarantee.because}) was checked again.")
+    cover = certificate.witness.get("cover")
+    trusting = isinstance(cover, dict) and cover.get("proof") == "solver"
     if certificate.optimal:
-        end = "the answer is optimal"
+        end = "the answer is optimal" + (", if the solver is right" if trusting else "")
     elif math.isfinite(certificate.gap):
         end = f"the answer costs at most {1 + certificate.gap:.4g} times the optimum"
     else:

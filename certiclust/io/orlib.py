@@ -18,6 +18,9 @@ FloatArray = NDArray[np.float64]
 
 def looks_like_orlib(text: str) -> bool:
     """Return whether every line has three integers, and the first one could be n, m and p of the others."""
+    first = text.lstrip().split("\n", 1)[0].split()
+    if len(first) != 3 or not all(map(str.isdigit, first)):
+        return False
     rows = [line.split() for line in text.splitlines() if line.strip()]
     if len(rows) < 2 or any(len(row) != 3 or not all(map(str.isdigit, row)) for row in rows):
         return False

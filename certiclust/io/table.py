@@ -133,15 +133,20 @@ def as_numbers(table: Table, j: int) -> FloatArray:
             what = "missing" if np.isnan(values[bad[0]]) else "infinite"
             raise InputError(f"{table.place(int(bad[0]), j)}: the value is {what}; every row needs a finite number.")
         return values
-    if table.decimal != ".":
-        cells = [cell.replace(table.decimal, ".") for cell in cells]
     try:
-        values = np.array(list(map(float, cells)))
-        if np.isfinite(values).all() and "_" not in "".join(cells):
+        values = np.array([_number(cell, table.decimal) for cell in cells])
+        if np.isfinite(values).all():
             return values
     except ValueError:
         pass
     raise _first_wrong(table, j, cells)
+
+
+def _number(cell: str, decimal: str) -> float:
+    """Return the number in a cell; unlike `float` no underscores, and no point where the decimal sign is another."""
+    if "_" in cell or (decimal != "." and "." in cell):
+        raise ValueError(f"{cell!r} is not a number")
+    return float(cell if decimal == "." else cell.replace(decimal, "."))
 
 
 def _first_wrong(table: Table, j: int, cells: list[str]) -> ValueError:
@@ -153,7 +158,7 @@ def _first_wrong(table: Table, j: int, cells: list[str]) -> ValueError:
             missing = row if missing is None else missing
             continue
         try:
-            value = float(cell) if "_" not in cell else None
+            value = _number(cell, table.decimal)
         except ValueError:
             value = None
         if value is None:

@@ -135,18 +135,28 @@ def own_distances(estimator: Any, X: FloatArray) -> FloatArray:
 
 def verdict(front: Front, i: int) -> str:
     """Return in words how good the clustering of the i-th size is proved to be."""
-    k = int(front.sizes[i])
-    certificate = front.certificate(k)
     cost, lower, gap = float(front.costs[i]), float(front.lower_bounds[i]), float(front.gaps[i])
+    owner = bound_owner(front, i)
+    certificate = None if owner is None else front.certificate(owner)
+    cover = None if certificate is None else certificate.witness.get("cover")
+    trusting = isinstance(cover, dict) and cover.get("proof") == "solver"
+    how = "by the word of a solver" if trusting else "proved"
     if cost == 0 or lower >= cost * (1.0 - 1e-9):
-        cover = certificate.witness.get("cover") if certificate is not None else None
-        trusting = isinstance(cover, dict) and cover.get("proof") == "solver"
-        return "optimal, by the word of a solver" if trusting else "optimal, proved"
+        return f"optimal, {how}"
     if not math.isfinite(gap):
         return "no lower bound was proved"
     if gap >= 1:
-        return f"at most {math.ceil((1 + gap) * 100) / 100:,.2f} times the optimum, proved"
-    return f"at most {percent(gap)} above optimal, proved"
+        return f"at most {math.ceil((1 + gap) * 100) / 100:,.2f} times the optimum, {how}"
+    return f"at most {percent(gap)} above optimal, {how}"
+
+
+def bound_owner(front: Front, i: int) -> int | None:
+    """Return the size whose certificate proves the lower bound of the i-th: its own, or a larger one."""
+    for k in front.sizes[i:].tolist():
+        certificate = front.certificate(k)
+        if certificate is not None and certificate.lower_bound >= front.lower_bounds[i]:
+            return int(k)
+    return None
 
 
 def percent(gap: float) -> str:
@@ -169,17 +179,9 @@ def _claims(front: Front, i: int) -> dict[str, Any]:
     certificate = front.certificate(k)
     lines = str(certificate).split("\n") if certificate is not None else ["no certificate was asked for."]
     lower, gap = float(front.lower_bounds[i]), float(front.gaps[i])
-    if certificate is not None and lower > certificate.lower_bound:
-        owner = next(
-            (
-                int(other)
-                for other in front.sizes[i + 1 :]
-                if (found := front.certificate(int(other))) is not None and found.lower_bound >= lower
-            ),
-            None,
-        )
-        if owner is not None:
-            lines.append(f"the lower bound {lower:.8g} is that of k = {owner}: more clusters never cost more.")
+    owner = bound_owner(front, i)
+    if owner is not None and owner != k:
+        lines.append(f"the lower bound {lower:.8g} is that of k = {owner}: more clusters never cost more.")
     return {
         "cost": float(front.costs[i]),
         "lower": lower,

@@ -307,6 +307,14 @@ def test_verify_names_missing_files(data, tmp_path):
     assert "is a directory" in run("verify", tmp_path, data, code=2).stderr
 
 
+def test_a_summary_of_another_run_is_not_used(fitted, data, tmp_path):
+    """It has to name the certificate; else the options say how to read."""
+    copy = tmp_path / "out" / "other.json"
+    copy.write_bytes((fitted / "certificate.json").read_bytes())
+    assert "column 'name' holds text" in run("verify", copy, data, code=2).stderr
+    run("verify", copy, data, "--columns", "a,b,c")
+
+
 def test_a_summary_from_a_stranger_is_taken_with_care(fitted, data):
     path = fitted / "summary.json"
     good = json.loads(path.read_text())

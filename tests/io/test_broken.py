@@ -68,6 +68,7 @@ BROKEN = [
     ("under_score.csv", b"x,y\n1,2\n3,1_000\n", [], "column 'y' holds text, '1_000' in line 3"),
     ("mixed.csv", b"x,y\n1,2\n3;4\n5,6\n", [], "line 3: 1 cells", "semicolons where the others have commas"),
     ("comma.csv", b"x;y\n1,5;2,5\n3,5;4,5\n", [], "'1,5' in line 2 (a decimal comma? then pass --decimal ,)"),
+    ("both.csv", b"x;y\n1,5;2\n1.500;4\n", ["--decimal", ","], "column 'x' holds text, '1.500' in line 3"),
     ("latin.csv", "x,größe\n1,2\n3,4\n".encode("latin-1"), [], "line 1: byte 0xf6 is not UTF-8", "--encoding latin-1"),
     ("ascii.csv", "x,größe\n1,2\n".encode(), ["--encoding", "ascii"], "is not ascii"),
     ("code.csv", b"x,y\n1,2\n3,4\n", ["--encoding", "klingon"], "encoding 'klingon' is not known"),

@@ -13,7 +13,7 @@ from scipy.spatial.distance import cdist
 
 from certiclust import KTMM, FairKMedian, Front, KCenter, KMeans, KMedian, sweep
 from certiclust.report import report_html
-from certiclust.report.content import percent
+from certiclust.report.content import bound_owner, percent, verdict
 from certiclust.report.projection import MAX_POINTS, project
 
 RNG = np.random.default_rng(0)
@@ -201,3 +201,24 @@ def test_percent_is_rounded_up():
     for gap in (1e-7, 0.00012, 0.0099, 0.123456, 0.5):
         assert float(percent(gap).rstrip(" %")) / 100 >= gap * (1 - 1e-9)
     assert percent(0.0) == "0 %"
+
+
+def test_the_word_of_a_solver_is_not_called_proved():
+    """Also where the bound is owed to a larger size, whose certificate trusts the solver."""
+    solver, own = {"cover": {"proof": "solver"}}, {"cover": {"proof": "packing"}}
+    certificates = {
+        1: SimpleNamespace(lower_bound=5.0, witness=own),
+        2: SimpleNamespace(lower_bound=7.0, witness=solver),
+        3: SimpleNamespace(lower_bound=3.0, witness=own),
+    }
+    front = SimpleNamespace(
+        sizes=np.array([1, 2, 3]),
+        costs=np.array([7.0, 7.7, 3.0]),
+        lower_bounds=np.array([7.0, 7.0, 3.0]),
+        gaps=np.array([0.0, 0.1, 0.0]),
+        certificate=certificates.get,
+    )
+    assert [bound_owner(front, i) for i in range(3)] == [2, 2, 3]
+    assert verdict(front, 0) == "optimal, by the word of a solver"
+    assert verdict(front, 1) == "at most 10.0 % above optimal, by the word of a solver"
+    assert verdict(front, 2) == "optimal, proved"
