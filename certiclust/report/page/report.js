@@ -238,7 +238,7 @@
     at("fairbox").hidden = at("fairfigure").hidden = fair === null;
     if (fair === null) return;
     at("fairness").textContent = fair.largest === null ? "unbounded" : number(fair.largest);
-    const W = 460, H = 190, L = 56, R = 12, T = 24, B = 34;
+    const W = 620, H = 200, L = 56, R = 12, T = 24, B = 34;
     const svg = picture(at("fair"), W, H, "Histogram of the distance to the nearest centre divided by the fair radius");
     const top = Math.max(1, ...fair.counts);
     const x = (v) => L + (W - L - R) * v / fair.top, y = (v) => H - B - (H - B - T) * v / top;
