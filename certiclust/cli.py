@@ -1,15 +1,107 @@
-"""The command line."""
+"""The command line: what can be typed, how it is printed, and how it exits.
+
+Whatever a command needs is imported when it runs, so that ``--help``, ``--version`` and completion answer at once.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated
+import csv
+import inspect
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from certiclust import __version__
-from certiclust.demo import run_demo
 
-app = typer.Typer(help="Clustering that comes with a proof.", no_args_is_help=True, add_completion=False)
+if TYPE_CHECKING:
+    from certiclust.commands import Run
+    from certiclust.io import Reading
+
+app = typer.Typer(help="Clustering that comes with a proof.", no_args_is_help=True, pretty_exceptions_enable=False)
+
+
+class Problem(StrEnum):
+    """What is minimised."""
+
+    K_MEDIAN = "k-median"
+    K_MEANS = "k-means"
+    K_CENTER = "k-center"
+    K_TMM = "k-tmm"
+    FAIR_K_MEDIAN = "fair-k-median"
+
+
+def _option(kind: Any, help_text: str, *names: str, default: Any = None, **more: Any) -> tuple[Any, Any]:
+    return Annotated[kind, typer.Option(*names, help=help_text, **more)], default
+
+
+#: How a file is read: for every command with DATA.
+READING = {
+    "columns": _option(str | None, "Columns to cluster, all by default.", metavar="A,B,..."),
+    "id": _option(str | None, "Column of names, carried to the output.", "--id", metavar="COLUMN"),
+    "weights": _option(str | None, "Column of weights.", metavar="COLUMN"),
+    "encoding": _option(str | None, "Of a text file, as latin-1; utf-8 by default."),
+    "delimiter": _option(str | None, "Of a table; found out by default."),
+    "decimal": _option(str | None, "Decimal sign of a table; a point by default."),
+    "header": _option(bool | None, "Whether a table has one; found out by default.", "--header/--no-header"),
+    "format": _option(
+        Literal["table", "npy", "parquet", "orlib", "tsplib"] | None, "Of the file; found out by default.", "--format"
+    ),
+    "rounding": _option(
+        Literal["none", "nearest", "down"], "TSPLIB: how to round distances to whole numbers.", default="none"
+    ),
+}
+#: Parameters of the estimators.
+PARAMETERS = {
+    "metric": _option(str | None, "Distance; euclidean by default, precomputed for a file of distances."),
+    "beta": _option(float | None, "fair-k-median: the fairness asked for, at least 1."),
+    "mode": _option(str | None, "fair-k-median: which fairness is promised."),
+    "on_infeasible": _option(str | None, "fair-k-median: what to do if no k centres are fair."),
+    "candidates": _option(
+        Literal["auto", "data", "midpoints", "ladder"] | None, "k-means: where centres are looked for."
+    ),
+    "centers": _option(Literal["candidates", "continuous"] | None, "k-median: rows, or centres anywhere."),
+    "epsilon": _option(float | None, "k-means, k-median: precision of candidates."),
+    "algorithm": _option(Literal["auto", "gsemo"] | None, "gsemo is Algorithm 1 of the paper and nothing else."),
+    "max_iter": _option(str | None, "Iterations at most, or theorem.", metavar="COUNT"),
+    "time_limit": _option(float | None, "Seconds; the best answer so far is kept.", metavar="SECONDS"),
+    "gap_tol": _option(float | None, "Stop at this gap between cost and bound."),
+    "random_state": _option(int, "Seed; the same seed gives the same answer.", default=0),
+    "n_jobs": _option(int | None, "Threads for the distance matrix."),
+}
+#: Where the answer goes.
+OUTPUT = {
+    "out": _option(Path | None, "Directory for tables, certificate and report.", metavar="DIR"),
+    "force": _option(bool, "Replace an output directory that is there.", "--force", default=False),
+    "quiet": _option(bool, "Print nothing but errors.", "--quiet", "-q", default=False),
+}
+for _title, _group in (("Search", PARAMETERS), ("Reading", READING), ("Output", OUTPUT)):
+    for _annotation, _ in _group.values():
+        _annotation.__metadata__[0].rich_help_panel = _title
+DataFile = Annotated[
+    str, typer.Argument(metavar="DATA", help="CSV, TSV, Parquet, .npy, OR-Library or TSPLIB; - is stdin.")
+]
+ProblemOption = Annotated[Problem, typer.Option("--problem", "-p", case_sensitive=False, help="What to minimise.")]
+Scale = Annotated[Literal["standard"] | None, typer.Option(help="Scale every column to mean 0 and variance 1.")]
+
+
+def _with(*groups: dict[str, tuple[Any, Any]]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Let a command take the options of these groups, by keyword, besides its own."""
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        own = inspect.signature(command, eval_str=True)
+        parameters = [p for p in own.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
+        for name, (annotation, default) in (item for group in groups for item in group.items()):
+            kind = inspect.Parameter.KEYWORD_ONLY
+            parameters.append(inspect.Parameter(name, kind, default=default, annotation=annotation))
+        command.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
+        command.__annotations__ = {p.name: p.annotation for p in parameters}
+        return command
+
+    return decorate
 
 
 def _version(wanted: bool) -> None:
@@ -29,5 +121,126 @@ def main(
 
 @app.command()
 def demo() -> None:
-    """Fit all five problems on embedded data, print what was proved, save a certificate and verify it again."""
+    """Fit all five problems on embedded data, verify what was proved, and write a report."""
+    from certiclust.demo import run_demo
+
     run_demo()
+
+
+@app.command()
+@_with(PARAMETERS, READING, OUTPUT)
+def fit(
+    data: DataFile,
+    k: Annotated[int | None, typer.Option("-k", "--n-clusters", min=1, help="Number of clusters.")] = None,
+    problem: ProblemOption = Problem.K_MEDIAN,
+    scale: Scale = None,
+    **typed: Any,
+) -> None:
+    """Cluster DATA into k clusters, and prove how good the answer is."""
+    with _one_line_errors():
+        from certiclust.commands import run_fit
+
+        run = run_fit(data, problem.value, k, scale=scale, **_sorted_out(typed))
+    _tell(run, typed)
+
+
+@app.command()
+@_with(PARAMETERS, READING, OUTPUT)
+def sweep(
+    data: DataFile,
+    k_max: Annotated[int | None, typer.Option(min=1, help="Largest number of clusters; 10 by default.")] = None,
+    k_min: Annotated[int, typer.Option(min=1, help="Least number of clusters.")] = 1,
+    problem: ProblemOption = Problem.K_MEDIAN,
+    scale: Scale = None,
+    **typed: Any,
+) -> None:
+    """Cluster DATA with every number of clusters, prove how good each answer is, and suggest one."""
+    with _one_line_errors():
+        from certiclust.commands import run_sweep
+
+        run = run_sweep(data, problem.value, k_max, k_min, scale=scale, **_sorted_out(typed))
+    _tell(run, typed)
+
+
+@app.command()
+@_with(READING)
+def verify(
+    certificate: Annotated[Path, typer.Argument(metavar="CERTIFICATE", help="As in DIR/certificate.json.")],
+    data: DataFile,
+    scale: Scale = None,
+    **typed: Any,
+) -> None:
+    """Check every claim of CERTIFICATE again from DATA; exit 0 if all hold, 1 if one does not.
+
+    How the data were read and scaled is taken from summary.json beside the certificate, unless options say otherwise.
+    """
+    with _one_line_errors():
+        from certiclust.commands import run_verify
+
+        checked = run_verify(certificate, data, reading=_reading(typed), scale=scale)
+    if checked.rejected is not None:
+        typer.echo(f"REJECTED: {checked.rejected}.")
+        raise typer.Exit(1)
+    typer.echo(f"{certificate} holds:")
+    for line in checked.lines:
+        typer.echo(f"  {line}")
+
+
+@contextmanager
+def _one_line_errors() -> Iterator[None]:
+    """End with one line on stderr and exit code 2 for input that cannot be used."""
+    from certiclust.io import InputError
+
+    try:
+        yield
+    except InputError as error:
+        typer.echo(f"certiclust: {' '.join(str(error).split())}", err=True)
+        raise typer.Exit(2) from None
+
+
+def _reading(typed: dict[str, Any]) -> Reading:
+    from certiclust.io import Reading
+
+    asked = {name: typed[name] for name in READING}
+    if asked["columns"] is not None:
+        asked["columns"] = tuple(next(csv.reader([asked["columns"]], skipinitialspace=True)))
+    for name in ("delimiter", "decimal"):
+        asked[name] = _sign(name, asked[name])
+    return Reading(**asked)
+
+
+def _sign(name: str, value: str | None) -> str | None:
+    from certiclust.io import InputError
+
+    value = {"\\t": "\t", "tab": "\t", "space": " "}.get(value, value) if value is not None else None
+    if value is not None and (len(value) != 1 or value in '"\n\r'):
+        raise InputError(f"--{name} must be one character; got {value!r}.")
+    return value
+
+
+def _sorted_out(typed: dict[str, Any]) -> dict[str, Any]:
+    """Return what was typed as arguments of a run."""
+    from certiclust.io import InputError
+
+    options = {name: typed[name] for name in PARAMETERS}
+    count = options["max_iter"]
+    if count is not None and count != "theorem":
+        if not count.isdigit():
+            raise InputError(f"--max-iter must be a whole number or theorem; got {count!r}.")
+        options["max_iter"] = int(count)
+    options["verbose"] = 0 if typed["quiet"] else 1
+    return {"reading": _reading(typed), "options": options, "out": typed["out"], "force": typed["force"]}
+
+
+def _tell(run: Run, typed: dict[str, Any]) -> None:
+    """Print the answer; the last line is the path of the report, if one was written."""
+    for warning in run.warnings:
+        typer.echo(f"certiclust: warning: {warning}", err=True)
+    if typed["quiet"]:
+        return
+    from certiclust.commands.words import tell_fit, tell_sweep
+
+    for line in (tell_fit if run.command == "fit" else tell_sweep)(run):
+        typer.echo(line)
+    if typed["out"] is not None:
+        typer.echo(str(typed["out"] / "report.html"))

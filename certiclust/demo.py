@@ -14,10 +14,12 @@ from sklearn.preprocessing import StandardScaler
 
 from certiclust.certificates import Certificate
 from certiclust.estimators import KTMM, FairKMedian, KCenter, KMeans, KMedian
+from certiclust.front import sweep
+from certiclust.report import report_html
 
 
 def run_demo() -> None:
-    """Fit the five estimators, print one table, and verify a certificate after saving and loading it."""
+    """Fit the five estimators, print a table, verify a certificate after saving and loading it, and write a report."""
     console = Console(width=110)
     iris = load_iris().data
     wine = StandardScaler().fit_transform(load_wine().data)
@@ -56,3 +58,13 @@ def run_demo() -> None:
         f"\n[bold]The certificate of {name}[/bold], saved to {path}, loaded again and verified:", soft_wrap=True
     )
     console.print(str(loaded), soft_wrap=True)
+    report = path.with_name("report.html")
+    front = sweep(KMedian(random_state=0), iris, 8)
+    title = "iris, which scikit-learn carries"
+    report.write_text(report_html(front, iris, title=title, columns=load_iris().feature_names), encoding="utf-8")
+    suggestion = front.suggest()
+    console.print(
+        "\n[bold]Every k at once[/bold], k-median on iris: " + suggestion.reason, soft_wrap=True, highlight=False
+    )
+    console.print("The report; a slider in it moves along k:")
+    print(report)

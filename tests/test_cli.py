@@ -41,6 +41,9 @@ def check_demo(text):
     certificate = Certificate.load(found[1])
     assert str(certificate) == found[2]
     assert certificate.guarantee is not None
+    report = Path(text.splitlines()[-1])
+    assert report.parent == Path(found[1]).parent
+    assert report.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
     return Path(found[1])
 
 
@@ -86,7 +89,8 @@ def test_help():
     result = run("--help")
     assert result.exit_code == 0
     assert "Clustering that comes with a proof." in result.stdout
-    assert "demo" in result.stdout
+    for command in ("demo", "fit", "sweep", "verify"):
+        assert command in result.stdout
 
 
 @pytest.mark.parametrize("arguments", [["dance"], ["demo", "twice"], ["--loud"]], ids=str)

@@ -21,10 +21,12 @@ BELOW = {
     "baselines": {"space"},
     "theory": {"problems", "evolution", "space"},
     "certificates": set(),
+    "io": {"space"},
     "solver": {"evolution", "bounds", "problems", "space"},
     "estimators": {"solver", "evolution", "bounds", "problems", "space", "certificates", "theory"},
     "front": {"estimators", "solver", "evolution", "problems", "space", "certificates"},
     "report": {"front", "estimators", "certificates"},
+    "commands": {"report", "front", "io", "estimators", "certificates"},
 }
 TOP = {"__init__.py", "cli.py", "demo.py"}  # on the roof: these may use every room
 
@@ -134,3 +136,23 @@ def test_public_names_exist(name):
     assert len(set(module.__all__)) == len(module.__all__)
     for public in module.__all__:
         assert hasattr(module, public)
+
+
+def test_the_command_line_answers_without_scikit_learn():
+    code = (
+        "import sys\nfrom typer.testing import CliRunner\nfrom certiclust.cli import app\n"
+        "assert CliRunner().invoke(app, ['fit', '--help']).exit_code == 0\n"
+        "print(sorted({m.split('.')[0] for m in sys.modules} & {'numpy', 'scipy', 'sklearn', 'numba'}))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.strip() == "[]"
+
+
+def test_names_are_there_when_asked_for():
+    code = (
+        "import certiclust\nassert 'KMedian' in dir(certiclust)\nassert certiclust.evolution.gsemo\n"
+        "assert not hasattr(certiclust, 'KMode')\nassert not hasattr(certiclust, '_secret')\n"
+        "from certiclust import *\nprint(KMedian.__name__, sweep.__name__, Certificate.__name__)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.split() == ["KMedian", "sweep", "Certificate"]
