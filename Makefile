@@ -2,7 +2,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
-.PHONY: demo test bench clean
+.PHONY: demo test docs bench clean
 
 demo: .venv/core
 	$(BIN)/certiclust demo
@@ -14,6 +14,10 @@ test: .venv/test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/pytest -n auto
+
+docs: .venv/docs
+	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet docs docs/_build
+	@echo docs/_build/index.html
 
 bench: .venv/bench
 	$(BIN)/python benchmarks/gsemo_speed.py
@@ -30,10 +34,14 @@ bench: .venv/bench
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[test]"
 	touch $@
 
+.venv/docs: .venv/core
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[docs]"
+	touch $@
+
 .venv/bench: .venv/test
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[bench]"
 	touch $@
 
 clean:
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf docs/_build docs/generated docs/gallery .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
