@@ -44,7 +44,7 @@ def plain_gsemo(
     max_iter : int
         Number of iterations.
     choose : callable
-        Given |P|, returns the parent's rank in P (smallest first) and the positions to flip.
+        Given the size of P, returns the parent's rank in P (smallest first) and the positions to flip.
     population : iterable of Member or None
         The P to go on from; None: the empty set alone, as in the paper.
 
