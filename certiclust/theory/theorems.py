@@ -94,8 +94,8 @@ def guarantee(problem: Problem, *, p: int = 1, epsilon: float = 0.5) -> float:
 def iteration_bound(problem: Problem, *, p: int = 1, epsilon: float = 0.5) -> Theorem:
     """Return the theorem of a problem with its expected iteration bound on this instance.
 
-    The instance enters through n, the number of candidates, k and, for the sum problems, the largest and least distances of every client,
-    so one pass over all distances is made there.
+    The instance enters through n, k, the number of candidates and, for the sum problems, every client's largest and
+    least distances, so one pass over all distances is made there.
 
     Examples
     --------
