@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -183,10 +183,17 @@ class KMeansStrategy(Strategy):
             last = last or closed
             if last:
                 self._proofs.sdp(self.positions, self.upper)
-                self.bounds = self._swap_optimal().stronger(self._proofs.best)
+                self.bounds = self._together(self._swap_optimal())
             else:
                 self.bounds = self._proofs.best
         self._done = last
+
+    def _together(self, swaps: Bound) -> Bound:
+        """Return what swaps and bounds prove together, or why neither proves anything."""
+        both = swaps.stronger(self._proofs.best)
+        if both.value > 0.0 or both.ratio is not None:
+            return both
+        return replace(both, because=f"{swaps.because}, and {self._proofs.best.because}")
 
     def _improve(self, centers: FloatArray) -> tuple[FloatArray, float] | None:
         """Descend from centres that a bound suggests; return the solution and its cost if it is better."""
