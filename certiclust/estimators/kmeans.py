@@ -173,7 +173,7 @@ class KMeans(CertifiedClusterer):
     def __sklearn_tags__(self) -> Tags:
         """Say that float32 rows give float32 distances."""
         tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        tags.transformer_tags.preserves_dtype = [dtype.__name__ for dtype in self._dtypes()]
         return tags
 
     def _partition(self, problem: Problem, result: Result) -> tuple[IntArray, NDArray[np.int32]]:
