@@ -216,8 +216,12 @@ class KMeansStrategy(Strategy):
             self._settle(self.problem.assign_positions(self.problem.space.points[rows])[0])
 
     def _settle(self, labels: Labels) -> None:
-        """Keep the means of a partition if they are the best so far."""
-        positions, labels, cost = self.problem.settle(labels)
+        """Keep the means of a partition if they are the best so far; labels are numbered as they first occur."""
+        first = np.full(self.problem.k, len(labels))
+        first[labels[::-1]] = np.arange(len(labels))[::-1]
+        numbers = np.empty(self.problem.k, dtype=np.int32)
+        numbers[np.argsort(first, kind="stable")] = np.arange(self.problem.k)
+        positions, labels, cost = self.problem.settle(numbers[labels])
         if cost < self.upper:
             self.positions, self.labels, self.upper = positions, labels, cost
 
