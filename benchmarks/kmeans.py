@@ -205,9 +205,10 @@ def gap_sets() -> Iterator[tuple[str, FloatArray, int, float]]:
         for name in ("ruspini", "german", "gr202"):
             for k in range(2, 11):
                 yield name, mssc_points(folder, name), k, 2.0
-    uniform = np.random.default_rng(0).random((1000, 2))
-    yield "uniform 2-D", uniform, 10, 0.3
-    yield "uniform 2-D", uniform, 50, 2.5
+    for number in range(3):
+        uniform = np.random.default_rng(number).random((1000, 2))
+        yield f"uniform 2-D #{number}", uniform, 10, 0.3
+        yield f"uniform 2-D #{number}", uniform, 50, 2.5
     yield "wine", np.asarray(load_wine().data), 3, 2.0
     yield "digits", np.asarray(load_digits().data, dtype=np.float64), 10, 4.0
     middles = np.random.default_rng(1).normal(size=(5, 10)) * 10

@@ -32,7 +32,7 @@ EXTREME = 1e60
 BOX_POINTS, SDP_POINTS = 2000, 300
 #: Work of all boxes together (about 2 ns each): for few points, for more with many columns, for more with few columns
 #: and few centres, and with more than these.
-BOX_WORK, WIDE_BOX_WORK, LARGE_BOX_WORK, LARGEST_BOX_WORK = 9.0e8, 4.0e8, 1.2e9, 3.0e9
+BOX_WORK, WIDE_BOX_WORK, LARGE_BOX_WORK, LARGEST_BOX_WORK = 6.0e8, 4.0e8, 1.2e9, 3.0e9
 FEW_POINTS, FEW_CENTERS = 250, 20
 #: Share of that work for a second call with a better solution.
 SECOND_SHARE = 0.25

@@ -51,13 +51,13 @@ class KMeans(CertifiedClusterer):
     max_iter : int, "theorem" or None, default=None
         Iterations of GSEMO, counted as in the paper, or offspring of the search. ``"theorem"`` is the ceiling of the
         expected iteration bound (an expectation: its condition is still checked). None stops GSEMO after
-        ``10 * n_candidates * k`` iterations without progress, and the search after a counted amount of work (some
-        seconds) or ``400 + 200 * k`` offspring without progress.
+        ``10 * n_candidates * k`` iterations without progress, and the search when the gap is closed, after a counted
+        amount of work (some seconds) or after ``400 + 200 * k`` offspring without progress.
     time_limit : float or None, default=None
         Seconds after which the best solution so far is returned, with a warning.
     gap_tol : float, default=0.0
-        Stop once ``cost / lower_bound - 1`` is at most this. ``"auto"`` searches first and bounds then: it is the bound
-        that ends.
+        Stop once ``cost / lower_bound - 1`` is at most this. ``"auto"`` searches for a short time, bounds, and searches
+        on while the gap is larger; with more than eight columns it is the bound that ends.
     ls_epsilon : float, default=0.5
         Tolerance of the local search in the theorem: enters ``max_iter="theorem"`` and the ratio it is about.
     certify : bool, default=True
@@ -76,7 +76,8 @@ class KMeans(CertifiedClusterer):
     center_indices_, medoid_indices_ : ndarray of shape (n_clusters,)
         Rows of the candidates (of X by default) that are centres, ascending; only for ``algorithm="gsemo"``.
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
-        The centres.
+        The centres; rounded to float32 if X is of that type. Labels, costs and predictions are those of the centres
+        before that, which the certificate keeps.
     candidate_set_ : CandidateSet
         The candidates, their name, and how much worse than the mean of a cluster the best of them is at most.
     cost_, inertia_ : float
@@ -172,7 +173,7 @@ class KMeans(CertifiedClusterer):
     def __sklearn_tags__(self) -> Tags:
         """Say that float32 rows give float32 distances."""
         tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        tags.transformer_tags.preserves_dtype = [dtype.__name__ for dtype in self._dtypes()]
         return tags
 
     def _partition(self, problem: Problem, result: Result) -> tuple[IntArray, NDArray[np.int32]]:

@@ -22,8 +22,8 @@ TOL = 1e-5
 HORIZON = 10.0
 #: Passes of one run of Lloyd's iteration at most.
 PASSES = 100
-#: Rounds of Hartigan's moves with Lloyd's iteration after each.
-ROUNDS = 30
+#: Rounds of Hartigan's moves with Lloyd's iteration after each: of an offspring, and of the last descent of all.
+ROUNDS, LAST_ROUNDS = 4, 30
 #: Passes between two jumps ahead.
 STRIDE = 6
 #: Work between two polls: coordinates of distances, about 2 ms.
@@ -162,20 +162,20 @@ class Descent:
     def improve(self, state: Clustering, target: float = np.inf, tol: float = TOL) -> float:
         """Run Lloyd's iteration, then rounds of Hartigan's moves while they pay and can reach the target.
 
-        Returns the cost. Whenever the cost is below the target, the descent goes on to its end.
+        Returns the cost. Rounds gain less and less, so an offspring gets few of them; with ``tol=0`` there are more.
         """
         cost = first = self.lloyd(state, target, tol)
-        for _ in range(ROUNDS):
+        for _ in range(ROUNDS if tol > 0 else LAST_ROUNDS):
             if cost * (1 - 2 * self._hartigan_gain) >= target:
-                break
+                return cost
             gain = self._hartigan(state)
             moved = self._desk.progress[5] > 0
             if moved:
                 cost = self.lloyd(state, target, tol)
             if not moved or gain <= tol * cost:
-                lately = 1 - cost / first if first > 0 else 0.0
-                self._hartigan_gain = max(0.9 * self._hartigan_gain, lately, 1e-7)
                 break
+        lately = 1 - cost / first if first > 0 else 0.0
+        self._hartigan_gain = max(0.9 * self._hartigan_gain, lately, 1e-7)
         return cost
 
     def lloyd(self, state: Clustering, target: float = np.inf, tol: float = TOL, passes: int = PASSES) -> float:

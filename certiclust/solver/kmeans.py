@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -183,10 +183,17 @@ class KMeansStrategy(Strategy):
             last = last or closed
             if last:
                 self._proofs.sdp(self.positions, self.upper)
-                self.bounds = self._swap_optimal().stronger(self._proofs.best)
+                self.bounds = self._together(self._swap_optimal())
             else:
                 self.bounds = self._proofs.best
         self._done = last
+
+    def _together(self, swaps: Bound) -> Bound:
+        """Return what swaps and bounds prove together, or why neither proves anything."""
+        both = swaps.stronger(self._proofs.best)
+        if both.value > 0.0 or both.ratio is not None:
+            return both
+        return replace(both, because=f"{swaps.because}, and {self._proofs.best.because}")
 
     def _improve(self, centers: FloatArray) -> tuple[FloatArray, float] | None:
         """Descend from centres that a bound suggests; return the solution and its cost if it is better."""
@@ -209,8 +216,12 @@ class KMeansStrategy(Strategy):
             self._settle(self.problem.assign_positions(self.problem.space.points[rows])[0])
 
     def _settle(self, labels: Labels) -> None:
-        """Keep the means of a partition if they are the best so far."""
-        positions, labels, cost = self.problem.settle(labels)
+        """Keep the means of a partition if they are the best so far; labels are numbered as they first occur."""
+        first = np.full(self.problem.k, len(labels))
+        first[labels[::-1]] = np.arange(len(labels))[::-1]
+        numbers = np.empty(self.problem.k, dtype=np.int32)
+        numbers[np.argsort(first, kind="stable")] = np.arange(self.problem.k)
+        positions, labels, cost = self.problem.settle(numbers[labels])
         if cost < self.upper:
             self.positions, self.labels, self.upper = positions, labels, cost
 
