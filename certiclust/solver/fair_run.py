@@ -26,7 +26,7 @@ IntArray = NDArray[np.intp]
 Record = Callable[[int, float, float, int], None]
 
 #: Factor on the budget of k-median: fair sets are harder to find and to prove.
-PATIENCE = 4.0
+PATIENCE = 5.0
 #: Share of that budget for the bound on strictly fair sets in the modes with balls.
 SIDE_SHARE = 0.1
 #: Starts of the search in a row that end unfair before covers are searched for.
