@@ -5,7 +5,16 @@ evolutionary algorithm with proven ratios, and returned with a certificate that 
 """
 
 from certiclust.certificates import Certificate, CertificateError
-from certiclust.estimators import KTMM, FairKMedian, InfeasibleError, KCenter, KMeans, KMedian
+from certiclust.estimators import (
+    KTMM,
+    FairKMedian,
+    FairnessCurve,
+    InfeasibleError,
+    KCenter,
+    KMeans,
+    KMedian,
+    fairness_curve,
+)
 
 __version__ = "0.1.0"
 
@@ -14,9 +23,11 @@ __all__ = [
     "Certificate",
     "CertificateError",
     "FairKMedian",
+    "FairnessCurve",
     "InfeasibleError",
     "KCenter",
     "KMeans",
     "KMedian",
     "__version__",
+    "fairness_curve",
 ]

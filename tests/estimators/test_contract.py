@@ -815,7 +815,13 @@ def test_no_solution_of_size_k(estimator):
     assert exact > 0 or estimator is KTMM
 
 
-WORDS = {KTMM: "recolouring", KCenter: "tabu search", KMedian: "reduction", KMeans: "anywhere", FairKMedian: "penalised"}
+WORDS = {
+    KTMM: "recolouring",
+    KCenter: "tabu search",
+    KMedian: "reduction",
+    KMeans: "anywhere",
+    FairKMedian: "penalised",
+}
 
 
 @pytest.mark.parametrize("estimator", ALL)
