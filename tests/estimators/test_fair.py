@@ -121,7 +121,7 @@ def test_more_copies_than_a_cluster_holds():
 
 
 def test_what_is_refused():
-    with pytest.raises(InvalidParameterError, match="'beta'.*\\[1"):
+    with pytest.raises(InvalidParameterError, match=r"'beta'.*\[1"):
         FairKMedian(3, beta=0.99).fit(SKEWED)
     with pytest.raises(InvalidParameterError, match="on_infeasible"):
         FairKMedian(3, on_infeasible="ignore").fit(SKEWED)
