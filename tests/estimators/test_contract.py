@@ -707,7 +707,7 @@ def test_max_iter_is_kept_exactly(estimator, max_iter):
         if estimator is KMeans and algorithm == "auto":  # ends earlier when it finds nothing better for long
             assert est.n_iter_ == max_iter or (400 + 200 * 6 <= est.n_iter_ < max_iter)
             continue
-        if estimator in (KMedian, KCenter, FairKMedian) and algorithm == "auto":  # ends earlier once the optimum is proved
+        if estimator in (KMedian, KCenter, FairKMedian) and algorithm == "auto":  # ends once the optimum is proved
             assert est.n_iter_ <= max_iter
             assert est.n_iter_ == max_iter or est.certificate_.optimal
             continue
