@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from certiclust.certificates import Certificate, CertificateError
-    from certiclust.estimators import KTMM, FairKMedian, InfeasibleError, KCenter, KMeans, KMedian
+    from certiclust.estimators import (
+        KTMM,
+        FairKMedian,
+        FairnessCurve,
+        InfeasibleError,
+        KCenter,
+        KMeans,
+        KMedian,
+        fairness_curve,
+    )
     from certiclust.front import Front, sweep
 
 __version__ = "0.1.0"
@@ -19,12 +28,14 @@ __all__ = [
     "Certificate",
     "CertificateError",
     "FairKMedian",
+    "FairnessCurve",
     "Front",
     "InfeasibleError",
     "KCenter",
     "KMeans",
     "KMedian",
     "__version__",
+    "fairness_curve",
     "sweep",
 ]
 

@@ -24,9 +24,11 @@ from certiclust.solver.kmedian import KMedianStrategy, Limits, Proof
 from certiclust.space.lists import Floats, Ints, build_lists
 
 #: Searches at lower penalties after a round while the gap is above `WIDE` and not so many of them in a row failed.
-SOFT_ROUNDS, WIDE, SOFT_PATIENCE = 6, 0.005, 60
-#: Passes over the costs of such a search, from the incumbent and at each step from a new start; solutions repaired.
-SOFT_PASSES, CLIMB_PASSES, REPAIRS = 6.0, 2.0, 3
+SOFT_ROUNDS, WIDE, SOFT_PATIENCE = 12, 0.01, 100
+#: Passes over the costs of such a search, and solutions that are repaired after it.
+SOFT_PASSES, REPAIRS = 10.0, 8
+#: Powers of ten between which the lowered penalty is drawn, in units of what a client pays on average.
+SOFTNESS = (0.0, 0.8)
 #: A computed distance and a computed reach this close to each other, in rounding errors, may be either way round.
 DOUBT = 4.0
 
@@ -175,28 +177,26 @@ class FairStrategy(KMedianStrategy):
                 self._soften()
 
     def _soften(self) -> None:
-        """Search at a lower penalty from the incumbent, or from a new start at rising ones, and repair the outcome."""
-        hard, rng = self.search, self.search.rng
-        assert self.costs.distant is not None
-        mean = self.upper / self.costs.far.size
-        again = rng.random() < 0.5
-        softness = [10.0 ** rng.uniform(0.3, 1.3)] if again else [2.0**step for step in range(6)]
-        centers = hard.centers if rng.random() < 0.7 else hard.pool[int(rng.integers(len(hard.pool)))][1]
+        """Search at a lower penalty from the incumbent or another good solution, and repair what is found."""
+        hard, rng, distant = self.search, self.search.rng, self.costs.distant
+        assert distant is not None
+        factor = 10.0 ** rng.uniform(*SOFTNESS)
+        fee = factor * self.upper / self.costs.far.size
+        allowed = self.costs.search < self.costs.penalty
+        soft = Search(
+            np.where(allowed, self.costs.search, distant + fee),
+            hard.k,
+            rng,
+            self.limits.should_stop,
+            self.limits.max_iter - hard.iterations,
+        )
+        soft.order = hard.order
+        soft.polish(hard.centers if rng.random() < 0.7 else hard.pool[int(rng.integers(len(hard.pool)))][1])
+        soft.favoured = hard.favoured
+        soft.evolve(int(SOFT_PASSES * allowed.size))
+        hard.iterations += soft.iterations
+        self._soft_work += 1.5 * soft.work + 6.0 * allowed.size
         before = self.upper
-        for factor in softness:
-            lower = self.costs.distant + factor * mean
-            costs = np.where(self.costs.search < self.costs.penalty, self.costs.search, lower)
-            soft = Search(costs, hard.k, rng, self.limits.should_stop, self.limits.max_iter - hard.iterations)
-            soft.order = hard.order
-            if again or factor > 1.0:
-                soft.polish(centers)
-            else:
-                soft.start()
-            soft.favoured = hard.favoured
-            soft.evolve(int((SOFT_PASSES if again else CLIMB_PASSES) * costs.size))
-            centers = soft.centers
-            hard.iterations += soft.iterations
-            self._soft_work += 1.5 * soft.work + 6.0 * costs.size
         core, hard.favoured = hard.favoured, hard.favoured[:0]  # a repair needs all candidates
         for _, found in soft.pool[:REPAIRS]:
             hard.polish(found)

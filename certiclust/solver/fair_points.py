@@ -152,6 +152,9 @@ class FairPointsStrategy(PointsStrategy):
         back = np.argsort(self.by_client)
         stages = [Stage(np.concatenate([s.u[:n][back], s.u[n:]]), s.dropped, s.opened) for s in self.root.stages]
         root = Node(-1, -1, 0, stages, self.root.lower)
+        if self.fair_centers.size == 0:  # stopped before the first search
+            centers = np.sort(self.by_site[self.best.centers])
+            return Proof(centers, float(self.best.total[0]), 0.0, [root], 0.0, self.iterations)
         lower = max(0.0, min(self.upper, self.lower))
         return Proof(np.sort(self.fair_centers), self.upper, lower, [root], 0.0, self.iterations)
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from certiclust.bounds import Bound, rounding_margin
 from certiclust.bounds.branch_and_bound import pack
 from certiclust.bounds.lagrangian import Instance
+from certiclust.evolution.pool import SPARSE_FROM
 from certiclust.problems import FairKMedianProblem, KMedianProblem
 from certiclust.solver.fair import FairCosts, FairStrategy, fair_costs, single_fair_center
 from certiclust.solver.fair_cover import Clock, least_beta, reach_sets, refute, search_cover
@@ -25,10 +26,11 @@ from certiclust.space.cover import reduced_cover
 IntArray = NDArray[np.intp]
 Record = Callable[[int, float, float, int], None]
 
-#: Factor on the budget of k-median: fair sets are harder to find and to prove.
-PATIENCE = 4.0
-#: Share of that budget for the bound on strictly fair sets in the modes with balls.
-SIDE_SHARE = 0.1
+#: Factor on the budget of k-median in strict mode: strictly fair sets are harder to find and to prove. Another one for
+#: few centres, whose swaps read whole rows and are faster at that.
+PATIENCE, FEW = 5.0, 1.7
+#: The same for bounds on strictly fair sets in the modes with balls, and for solutions of Algorithm 1.
+ASIDE = 0.3
 #: Starts of the search in a row that end unfair before covers are searched for.
 STARTS = 3
 
@@ -108,14 +110,14 @@ def run_fair(problem: FairKMedianProblem, limits: Limits, clock: Clock, seed: in
         Told about iterations, cost, bound and candidates left after every round.
     """
     here = _Setting(problem, limits, clock, seed, record)
-    run = _solved(here, problem.strict, PATIENCE)
+    run = _solved(here, problem.strict)
     if not problem.strict:
         return _with_fair_bound(here, run)
     if run.fairness.found or limits.should_stop():
         return run
     proof, found = refute(problem, clock)
     if found is not None and problem.violations(np.asarray(found, dtype=np.intp)) == 0:
-        return _solved(here, True, PATIENCE, found)
+        return _solved(here, True, found)
     return _relaxed(here, proof)
 
 
@@ -137,7 +139,7 @@ def penalised(problem: FairKMedianProblem) -> KMedianProblem:
 def bound_fair(problem: FairKMedianProblem, centers: IntArray, limits: Limits, clock: Clock, seed: int) -> FairRun:
     """Bound what a given solution may be compared with."""
     here = _Setting(problem, limits, clock, seed)
-    run = _solved(here, problem.strict, SIDE_SHARE * PATIENCE, centers.astype(np.int64), aside=True)
+    run = _solved(here, problem.strict, centers.astype(np.int64), aside=True)
     fairness = replace(run.fairness, found=problem.violations(centers) == 0)
     run = replace(run, centers=centers, fairness=fairness)
     return run if problem.strict else _with_fair_bound(here, run)
@@ -151,7 +153,7 @@ def _relaxed(here: _Setting, proof: dict[str, Any] | None) -> FairRun:
     if not problem.relax or not beta < inf:
         fairness = Fairness(wider, problem.beta, 0.0, proof, found=False)
         return FairRun(_filled(centers, problem), Bound(0.0, None, "", ""), fairness)
-    run = _solved(replace(here, problem=wider), True, PATIENCE, centers)
+    run = _solved(replace(here, problem=wider), True, centers)
     return replace(run, fairness=replace(run.fairness, asked=problem.beta, infeasible=proof, found=False))
 
 
@@ -161,9 +163,7 @@ def _filled(centers: NDArray[np.int64], problem: FairKMedianProblem) -> IntArray
     return np.sort(np.concatenate([centers, spare[: problem.k - centers.size]])).astype(np.intp)
 
 
-def _solved(
-    here: _Setting, strict: bool, patience: float, start: NDArray[np.int64] | None = None, aside: bool = False
-) -> FairRun:
+def _solved(here: _Setting, strict: bool, start: NDArray[np.int64] | None = None, aside: bool = False) -> FairRun:
     """Run the loop on the costs of one kind of constraint; `aside`: for the sake of the bound, fair or not."""
     problem, weights = here.problem, here.problem.space.weights / here.unit
     if problem.k == 1:
@@ -172,7 +172,10 @@ def _solved(
         return _solved_from_points(here, strict, start, aside)
     costs = fair_costs(problem, weights, strict)
     strategy = FairStrategy(costs, here.instance(costs), here.limits, here.seed)
-    strategy.stretch(patience)
+    if aside:
+        strategy.stretch(ASIDE)
+    elif strict:
+        strategy.stretch(PATIENCE * (FEW if problem.k < SPARSE_FROM else 1.0))
     if start is not None:
         strategy.search.polish(np.asarray(start, dtype=np.int64))
     if strict and not aside:
@@ -237,7 +240,7 @@ def _with_fair_bound(here: _Setting, run: FairRun) -> FairRun:
     if problem.k == 1 or fair or here.limits.should_stop():
         return run
     quiet = replace(here, record=lambda *_: None)
-    side = _solved(quiet, True, SIDE_SHARE * PATIENCE, run.centers.astype(np.int64), aside=True)
+    side = _solved(quiet, True, run.centers.astype(np.int64), aside=True)
     if side.fairness.fair_lower_bound <= run.bound.value:
         return run
     bound = replace(run.bound, witness={**run.bound.witness, "fair_tree": side.bound.witness["tree"]})
