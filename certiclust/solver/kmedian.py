@@ -283,11 +283,8 @@ class KMedianStrategy(Strategy):
         first = self._rounds == 0
         patient: dict[str, Any] = {"step": 0.5, "patience": 30, "iterations": 300}
         if self._warm:
-            patient = {
-                "step": 1.5 if first else 0.5,
-                "patience": 15,
-                "iterations": min(WARM_STEPS, 40 + 6 * self.instance.k),
-            }
+            steps = min(WARM_STEPS, 40 + 6 * self.instance.k)  # few centres: long lists, and bounds that are soon good
+            patient = {"step": 1.5 if first else 0.5, "patience": 15, "iterations": steps}
         elif first:
             patient = {"step": 1.5, "patience": 20, "iterations": 150 if self.instance.k <= 20 else 300}
         ascent = ascend(

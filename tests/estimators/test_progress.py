@@ -51,7 +51,7 @@ def test_nothing_is_shown_or_imported_when_not_asked():
         assert callbacks == ()
     code = (
         "import sys, numpy as np\nfrom certiclust import KMedian\n"
-        "KMedian(2, random_state=0).fit(np.arange(6.0)[:, None])\nprint('rich' in sys.modules)\n"
+        "KMedian(2, random_state=0).fit(np.arange(6.0)[:, None])\nprint('rich.live' in sys.modules)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("False\n", "")

@@ -77,7 +77,7 @@ def test_costs_optima_and_bounds_are_in_order(estimator, algorithm, seed, kind):
 
 @pytest.mark.parametrize("estimator", ALL)
 def test_each_estimator_is_as_fit_leaves_one(estimator):
-    front = sweep(estimator(random_state=0), CLOUD, 5)
+    front = sweep(estimator(random_state=0), CLOUD, 3)
     for k in front:
         member = front.estimator(k)
         assert member.get_params() == estimator(n_clusters=k, random_state=0).get_params()
@@ -120,10 +120,9 @@ def test_without_a_matrix_and_in_many_columns():
     rng = np.random.default_rng(0)
     X, wide = rng.random((400, 2)), rng.normal(size=(60, 12))
     with sklearn.config_context(working_memory=1):
-        for estimator in (KMedian, KCenter, KTMM):
-            front = sweep(estimator(random_state=0), X, 4)
-            assert (np.diff(front.costs) <= 0).all()
-            front.certificate(3).verify(X)
+        front = sweep(KMedian(random_state=0), X, 3)
+        assert (np.diff(front.costs) <= 0).all()
+        front.certificate(3).verify(X)
     front = sweep(KMeans(random_state=0), wide, 4)
     assert (front.lower_bounds > 0).all()
     front.certificate(4).verify(wide)
@@ -194,7 +193,7 @@ def test_more_clusters_than_distinct_points(estimator):
     ],
 )
 def test_bad_input_is_said_in_one_sentence_before_any_work(arguments, error, words, monkeypatch):
-    monkeypatch.setattr("certiclust.front.sweep.solve", None)
+    monkeypatch.setattr("certiclust.front.chain.solve", None)
     with pytest.raises(error, match=words):
         sweep(*arguments)
 
@@ -221,11 +220,11 @@ def test_fair_bounds_are_per_size():
 
 @pytest.mark.parametrize("kind", ["collinear", "duplicates", "grid", "wild", "offset"])
 def test_costs_never_rise_up_to_a_centre_for_every_point(kind):
-    X = points(np.random.default_rng(1), 24, kind)
-    for estimator in CHAINED:
+    X = points(np.random.default_rng(1), 12, kind)
+    for estimator in (KMedian, KCenter, KTMM):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            front = sweep(estimator(random_state=0), X, 24)
+            front = sweep(estimator(random_state=0), X, 12)
         assert (np.diff(front.costs) <= 0).all()
         assert front.costs[-1] == 0.0
         assert front.optimal[-1]
