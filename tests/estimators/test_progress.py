@@ -1,11 +1,12 @@
 """The line that verbose shows."""
 
 import io
-import subprocess
-import sys
 
+import numpy as np
+import pytest
 from rich.console import Console
 
+from certiclust import KTMM, FairKMedian, KCenter, KMeans, KMedian
 from certiclust.estimators._progress import ProgressLine, said, shown_progress
 from certiclust.evolution import Progress
 
@@ -46,15 +47,22 @@ def test_a_live_line_on_a_terminal_ends_with_the_last_state():
     assert shown.count("0.1 s") == 0  # too soon after the first
 
 
-def test_nothing_is_shown_or_imported_when_not_asked():
+def test_nothing_is_shown_when_not_asked(monkeypatch, capfd):
+    monkeypatch.setattr("certiclust.estimators._progress.ProgressLine", None)  # not even made
     with shown_progress(0, "k-median, k = 2") as callbacks:
         assert callbacks == ()
-    code = (
-        "import sys, numpy as np\nfrom certiclust import KMedian\n"
-        "KMedian(2, random_state=0).fit(np.arange(6.0)[:, None])\nprint('rich.live' in sys.modules)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert (done.stdout, done.stderr) == ("False\n", "")
+    KMedian(2, random_state=0).fit(np.arange(6.0)[:, None])
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("k", [1, 2, 6])
+@pytest.mark.parametrize("estimator", [KMedian, KMeans, KCenter, KTMM, FairKMedian])
+def test_every_fit_ends_with_its_cost(estimator, k, capfd):
+    found = estimator(k, random_state=0, verbose=1).fit(np.arange(6.0)[:, None])
+    told = capfd.readouterr()
+    assert told.out == ""
+    assert f"cost {found.cost_:.8g}" in told.err.splitlines()[-1]
+    assert "\x1b" not in told.err
 
 
 def test_the_line_ends_when_the_solver_fails(capfd):
