@@ -18,24 +18,13 @@ from certiclust.report import report_html
 from certiclust.report.content import verdict
 
 if TYPE_CHECKING:
+    from certiclust.certificates import Certificate
     from certiclust.commands.run import Run
 
-#: What a summary repeats of a certificate, so that a change of either is noticed.
-CLAIMS = (
-    "problem",
-    "n_samples",
-    "n_clusters",
-    "cost",
-    "lower_bound",
-    "gap",
-    "optimal",
-    "data_sha256",
-    "metric",
-    "method",
-    "guarantee",
-    "note",
-    "theory",
-)
+
+def claims_of(certificate: Certificate) -> dict[str, Any]:
+    """Return what a summary repeats of a certificate, so that a change of either is noticed: all but the witness."""
+    return {key: value for key, value in certificate.to_dict().items() if key != "witness"}
 
 
 def write_fit(run: Run, folder: Path) -> None:
@@ -100,7 +89,6 @@ def _result(run: Run, i: int, names: dict[int, str]) -> dict[str, Any]:
     estimator, certificate = run.front.estimator(k), run.front.certificate(k)
     gap = float(run.front.gaps[i])
     fairness = getattr(estimator, "fairness_ratio_", None)
-    claims = None if certificate is None else {key: certificate.to_dict()[key] for key in CLAIMS}
     return {
         "k": k,
         "cost": float(run.front.costs[i]),
@@ -111,7 +99,7 @@ def _result(run: Run, i: int, names: dict[int, str]) -> dict[str, Any]:
         "cluster_sizes": np.bincount(estimator.labels_, minlength=k).tolist(),
         **({} if fairness is None else {"fairness_ratio": float(fairness) if math.isfinite(fairness) else None}),
         "certificate": names[k],
-        "claims": claims,
+        "claims": None if certificate is None else claims_of(certificate),
     }
 
 
