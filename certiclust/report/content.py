@@ -146,7 +146,7 @@ def verdict(front: Front, i: int) -> str:
     if not math.isfinite(gap):
         return "no lower bound was proved"
     if gap >= 1:
-        return f"at most {math.ceil((1 + gap) * 100) / 100:,.2f} times the optimum, {how}"
+        return f"at most {math.ceil((1 + gap) * 100 - 1e-6) / 100:,.2f} times the optimum, {how}"
     return f"at most {percent(gap)} above optimal, {how}"
 
 
