@@ -25,8 +25,8 @@ BELOW = {
     "solver": {"evolution", "bounds", "problems", "space"},
     "estimators": {"solver", "evolution", "bounds", "problems", "space", "certificates", "theory"},
     "front": {"estimators", "solver", "evolution", "problems", "space", "certificates"},
-    "report": {"front", "estimators", "certificates"},
-    "commands": {"report", "front", "io", "estimators", "certificates"},
+    "report": {"front", "estimators", "certificates", "space"},
+    "commands": {"report", "front", "io", "estimators", "certificates", "space"},
 }
 TOP = {"__init__.py", "cli.py", "demo.py"}  # on the roof: these may use every room
 

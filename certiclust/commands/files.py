@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from certiclust.certificates.instance import symmetric
 from certiclust.io.output import FORMAT, MARK
 from certiclust.report import report_html
 from certiclust.report.content import verdict
+from certiclust.space.symmetry import symmetrised
 
 if TYPE_CHECKING:
     from certiclust.certificates import Certificate
@@ -154,7 +154,7 @@ def _centers(run: Run, k: int) -> tuple[list[str], list[list[Any]]]:
     precomputed = getattr(estimator, "metric", None) == "precomputed"
     own = getattr(estimator, "candidates", None) is None and getattr(estimator, "centers", "candidates") == "candidates"
     head, rows = ["label", "size"], [[j, counts[j]] for j in range(k)]
-    if indices is not None and precomputed and not symmetric(run.X):
+    if indices is not None and precomputed and symmetrised(run.X) is None:
         head.append("site")
         rows = [[*row, data.columns[int(j)]] for row, j in zip(rows, indices, strict=True)]
     elif indices is not None and own:

@@ -170,7 +170,7 @@ def percent(gap: float) -> str:
     if gap <= 1e-9:
         return "0 %"
     digits = 2 if gap < 0.1 else 1
-    return f"{math.ceil(gap * 100 * 10**digits - 1e-9) / 10**digits:,.{digits}f} %"
+    return f"{math.ceil(gap * 100 * 10**digits - 1e-6) / 10**digits:,.{digits}f} %"
 
 
 def _claims(front: Front, i: int) -> dict[str, Any]:
