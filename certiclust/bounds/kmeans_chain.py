@@ -57,12 +57,13 @@ def chained_bound(
     share: float,
     gap_tol: float,
     should_stop: Callable[[], bool],
+    used: Callable[[], float] = lambda: 0.0,
 ) -> tuple[Bound, Dual | None]:
     """Return a lower bound on the cost of any k centres, and the multipliers for the next k.
 
     Parameters
     ----------
-    points, weights, k, centers, upper, gap_tol, should_stop
+    points, weights, k, centers, upper, gap_tol, should_stop, used
         As for `kmeans_bound`.
     before
         The multipliers of a neighbouring size, or None.
@@ -75,7 +76,7 @@ def chained_bound(
     with one_thread():
         if width > FEW_COLUMNS:
             return _sdp(points, weights, k, _nearest(points, centers), gap_tol, should_stop, share * SDP_WORK), None
-        return _boxes(points, weights, k, centers, before, share, gap_tol, should_stop)
+        return _boxes(points, weights, k, centers, before, share, gap_tol, should_stop, used)
 
 
 def _boxes(
@@ -87,19 +88,21 @@ def _boxes(
     share: float,
     gap_tol: float,
     should_stop: Callable[[], bool],
+    used: Callable[[], float],
 ) -> tuple[Bound, Dual | None]:
     rows = centred(points, weights, turn=True)
     labels, n = _nearest(points, centers), len(points)
     count = -(-n // BOX_POINTS)
     work = share * LARGE_BOX_WORK / count
     value, witness, u, columns = 0.0, [], np.zeros(n), []
-    for members in split(rows.points, weights, labels, k, count):
+    for done, members in enumerate(split(rows.points, weights, labels, k, count)):
         block, mass = rows.points[members], weights[members]
         middles = _means(block, mass, labels[members], k)
         cost = float(mass @ np.square(block - middles[labels[members]]).sum(axis=1))
         if not cost > 0.0 or should_stop():
             return Bound(0.0, None, THEOREM, "nothing was proved by boxes"), None
-        search = BoxSearch(block, mass, k, middles, cost, work, should_stop)
+        end = used() + (1.0 - used()) / (count - done)
+        search = BoxSearch(block, mass, k, middles, cost, work, should_stop, 2, used, end)
         if before is not None:
             search.u, search.columns = before.u[members], before.columns
             search.probes, search.last_probes = block[k % PROBE :: PROBE], block[:: PROBE // 4]

@@ -81,6 +81,8 @@ class Search:
         #: Candidates the relaxation uses; the solver sets them.
         self.favoured: Ints = np.zeros(0, np.int64)
         self.lists: Lists | None = None
+        #: Neighbour lists reach this many times the second-nearest centre.
+        self.reach = RADIUS_FACTOR
         self._trial = new_state(m, n, k)
         #: Nearest client of every candidate: where its surroundings are looked up.
         self.home = home_clients(cost)
@@ -148,7 +150,7 @@ class Search:
     def list_neighbours(self) -> Lists | None:
         """Return the neighbour lists around the incumbent, built when first asked for; None if stopped on the way."""
         if self.lists is None and not self._stopped():
-            radius, _ = choose_radius(self.cost, self.best.c2, MAX_PAIRS, RADIUS_FACTOR)
+            radius, _ = choose_radius(self.cost, self.best.c2, MAX_PAIRS, self.reach)
             self.lists = build_lists(self.cost, radius, self.should_stop)
         return self.lists
 

@@ -83,6 +83,7 @@ class ChainedStrategy(KMeansStrategy):
             share=self.link.share,
             gap_tol=self.limits.gap_tol,
             should_stop=self.limits.should_stop,
+            used=self.limits.used,
         )
         self.bounds = swaps.stronger(bound)
 

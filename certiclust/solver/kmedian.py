@@ -39,8 +39,8 @@ WINDOW_WORK, WINDOW_OVERHEAD = 2e6, 2e6
 STARTS = 3.0
 #: Nodes of the tree between two rounds of search.
 BATCH = 10
-#: Steps of an ascent from the multipliers of a neighbouring size.
-WARM_STEPS = 60
+#: Steps of an ascent from the multipliers of a neighbouring size, and how far neighbour lists reach then.
+WARM_STEPS, WARM_REACH = 90, 1.2
 #: Share of the gap that another ascent at the root must have closed for one more to be tried.
 WORTH = 0.05
 
@@ -145,6 +145,8 @@ class KMedianStrategy(Strategy):
     ) -> None:
         self.cost, self.instance, self.limits = cost, instance, limits
         self.search = Search(cost, instance.k, np.random.default_rng(seed), limits.should_stop, limits.max_iter)
+        if u is not None:
+            self.search.reach = WARM_REACH
         self.search.start(centers)
         best = self.search.best
         self._lists: Lists | None = None
@@ -281,7 +283,8 @@ class KMedianStrategy(Strategy):
         first = self._rounds == 0
         patient: dict[str, Any] = {"step": 0.5, "patience": 30, "iterations": 300}
         if self._warm:
-            patient = {"step": 1.5 if first else 0.5, "patience": 15, "iterations": WARM_STEPS}
+            steps = min(WARM_STEPS, 40 + 6 * self.instance.k)  # few centres: long lists, and bounds that are soon good
+            patient = {"step": 1.5 if first else 0.5, "patience": 15, "iterations": steps}
         elif first:
             patient = {"step": 1.5, "patience": 20, "iterations": 150 if self.instance.k <= 20 else 300}
         ascent = ascend(

@@ -204,6 +204,9 @@ def solve(
         timed_out = limit is not None and (should_stop() or found.cut) and not interrupted()
         cost = problem.cost(found.centers) if found.cost is None else found.cost
         bound = _checked(problem, found, checks_stop) if certify else None
+        lower = bound.value if bound is not None else 0.0
+        for callback in callbacks:  # what polish and checks added
+            callback(Progress(perf_counter() - start, found.n_iter, cost, lower, found.n_iter, True, 1, True))
         return Result(
             centers=found.centers,
             labels=found.labels,
