@@ -42,7 +42,7 @@ def optima(estimator, X, w, k_max):
 
 @pytest.mark.parametrize("estimator", CHAINED)
 @pytest.mark.parametrize("algorithm", ["auto", "gsemo"])
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=4, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.sampled_from(["cloud", "grid", "duplicates", "line", "far"]))
 def test_costs_optima_and_bounds_are_in_order(estimator, algorithm, seed, kind):
     rng = np.random.default_rng(seed)
