@@ -14,7 +14,7 @@ import numpy as np
 
 from certiclust.io.output import FORMAT, MARK
 from certiclust.report import report_html
-from certiclust.report.content import verdict
+from certiclust.report.content import centers_of, verdict
 from certiclust.space.symmetry import symmetrised
 
 if TYPE_CHECKING:
@@ -150,21 +150,19 @@ def _centers(run: Run, k: int) -> tuple[list[str], list[list[Any]]]:
     estimator = run.front.estimator(k)
     data = run.data
     counts = np.bincount(estimator.labels_, minlength=k).tolist()
-    indices = getattr(estimator, "center_indices_", None)
+    indices, found = centers_of(estimator)
     precomputed = getattr(estimator, "metric", None) == "precomputed"
-    own = getattr(estimator, "candidates", None) is None and getattr(estimator, "centers", "candidates") == "candidates"
     head, rows = ["label", "size"], [[j, counts[j]] for j in range(k)]
     if indices is not None and precomputed and symmetrised(run.X) is None:
         head.append("site")
         rows = [[*row, data.columns[int(j)]] for row, j in zip(rows, indices, strict=True)]
-    elif indices is not None and own:
+    elif indices is not None:
         head.append(data.id_name)
         rows = [[*row, data.row_name(int(j))] for row, j in zip(rows, indices, strict=True)]
     if not precomputed:
-        if indices is not None and own:
+        if indices is not None:
             places = data.X[indices]
         else:
-            found = estimator.cluster_centers_
             places = found if run.scaling is None else run.scaling.back(found)
         head += data.columns
         rows = [[*row, *place] for row, place in zip(rows, places.tolist(), strict=True)]
