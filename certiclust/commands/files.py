@@ -160,10 +160,8 @@ def _centers(run: Run, k: int) -> tuple[list[str], list[list[Any]]]:
         head.append(data.id_name)
         rows = [[*row, data.row_name(int(j))] for row, j in zip(rows, indices, strict=True)]
     if not precomputed:
-        if indices is not None:
-            places = data.X[indices]
-        else:
-            places = found if run.scaling is None else run.scaling.back(found)
+        back = run.scaling.back if run.scaling is not None else np.asarray
+        places = data.X[indices] if indices is not None else back(found)
         head += data.columns
         rows = [[*row, *place] for row, place in zip(rows, places.tolist(), strict=True)]
     return head, rows
