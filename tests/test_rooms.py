@@ -96,7 +96,7 @@ def test_numba_is_imported_by_kernels_only():
 
 
 def test_import_certiclust_imports_no_kernels():
-    code = "import sys; from certiclust import *; print([name for name in sys.modules if 'kernels' in name or name == 'numba'])"
+    code = "import sys; from certiclust import *; print([m for m in sys.modules if 'kernels' in m or m == 'numba'])"
     output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     loaded = [name for name in ast.literal_eval(output) if name.startswith(("certiclust", "numba"))]
     assert loaded == []
