@@ -12,30 +12,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from certiclust.certificates.instance import symmetric
 from certiclust.io.output import FORMAT, MARK
 from certiclust.report import report_html
-from certiclust.report.content import verdict
+from certiclust.report.content import centers_of, verdict
+from certiclust.space.symmetry import symmetrised
 
 if TYPE_CHECKING:
+    from certiclust.certificates import Certificate
     from certiclust.commands.run import Run
 
-#: What a summary repeats of a certificate, so that a change of either is noticed.
-CLAIMS = (
-    "problem",
-    "n_samples",
-    "n_clusters",
-    "cost",
-    "lower_bound",
-    "gap",
-    "optimal",
-    "data_sha256",
-    "metric",
-    "method",
-    "guarantee",
-    "note",
-    "theory",
-)
+
+def claims_of(certificate: Certificate) -> dict[str, Any]:
+    """Return what a summary repeats of a certificate, so that a change of either is noticed: all but the witness."""
+    return {key: value for key, value in certificate.to_dict().items() if key != "witness"}
 
 
 def write_fit(run: Run, folder: Path) -> None:
@@ -100,7 +89,6 @@ def _result(run: Run, i: int, names: dict[int, str]) -> dict[str, Any]:
     estimator, certificate = run.front.estimator(k), run.front.certificate(k)
     gap = float(run.front.gaps[i])
     fairness = getattr(estimator, "fairness_ratio_", None)
-    claims = None if certificate is None else {key: certificate.to_dict()[key] for key in CLAIMS}
     return {
         "k": k,
         "cost": float(run.front.costs[i]),
@@ -111,7 +99,7 @@ def _result(run: Run, i: int, names: dict[int, str]) -> dict[str, Any]:
         "cluster_sizes": np.bincount(estimator.labels_, minlength=k).tolist(),
         **({} if fairness is None else {"fairness_ratio": float(fairness) if math.isfinite(fairness) else None}),
         "certificate": names[k],
-        "claims": claims,
+        "claims": None if certificate is None else claims_of(certificate),
     }
 
 
@@ -162,22 +150,18 @@ def _centers(run: Run, k: int) -> tuple[list[str], list[list[Any]]]:
     estimator = run.front.estimator(k)
     data = run.data
     counts = np.bincount(estimator.labels_, minlength=k).tolist()
-    indices = getattr(estimator, "center_indices_", None)
+    indices, found = centers_of(estimator)
     precomputed = getattr(estimator, "metric", None) == "precomputed"
-    own = getattr(estimator, "candidates", None) is None and getattr(estimator, "centers", "candidates") == "candidates"
     head, rows = ["label", "size"], [[j, counts[j]] for j in range(k)]
-    if indices is not None and precomputed and not symmetric(run.X):
+    if indices is not None and precomputed and symmetrised(run.X) is None:
         head.append("site")
         rows = [[*row, data.columns[int(j)]] for row, j in zip(rows, indices, strict=True)]
-    elif indices is not None and own:
+    elif indices is not None:
         head.append(data.id_name)
         rows = [[*row, data.row_name(int(j))] for row, j in zip(rows, indices, strict=True)]
     if not precomputed:
-        if indices is not None and own:
-            places = data.X[indices]
-        else:
-            found = estimator.cluster_centers_
-            places = found if run.scaling is None else run.scaling.back(found)
+        back = run.scaling.back if run.scaling is not None else np.asarray
+        places = data.X[indices] if indices is not None else back(found)
         head += data.columns
         rows = [[*row, *place] for row, place in zip(rows, places.tolist(), strict=True)]
     return head, rows

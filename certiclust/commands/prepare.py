@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from certiclust.certificates.instance import symmetric
 from certiclust.estimators import KTMM, FairKMedian, KCenter, KMeans, KMedian
 from certiclust.io import Data, InputError
+from certiclust.space.symmetry import symmetrised
 
 FloatArray = NDArray[np.float64]
 
@@ -92,7 +92,7 @@ def build(problem: str, data: Data, options: dict[str, Any]) -> Any:
 def check_size(k: int, data: Data, precomputed: bool, what: str) -> None:
     """Refuse more clusters than there are places for centres."""
     rows = len(data.X) if data.weights is None else int((data.weights > 0).sum())
-    sites = data.X.shape[1] if precomputed and not symmetric(data.X) else rows
+    sites = data.X.shape[1] if precomputed and symmetrised(data.X) is None else rows
     if k > sites:
         kind = "rows" if sites == rows else "columns"
         remark = " of positive weight" if data.weights is not None and sites == rows else ""

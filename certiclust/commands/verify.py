@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from certiclust.certificates import Certificate, CertificateError
-from certiclust.commands.files import CLAIMS
+from certiclust.commands.files import claims_of
 from certiclust.commands.prepare import Scaling
 from certiclust.io import Data, InputError, Reading, read
 from certiclust.io.output import FORMAT, MARK
@@ -150,8 +150,8 @@ def _check_claims(path: Path, certificate: Certificate, found: dict[str, Any] | 
     path = path.resolve()
     result = _result(found, path, path.parent) or _result(found, path, path.parent.parent)
     claims = result.get("claims") if result is not None else None
-    now = certificate.to_dict()
-    for key in CLAIMS:
+    now = claims_of(certificate)
+    for key in now:
         if isinstance(claims, dict) and now[key] != claims.get(key):
             raise CertificateError(f"{key}: {MARK} beside the certificate says something else.")
 

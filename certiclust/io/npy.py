@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import tokenize
+import warnings
 
 import numpy as np
 
@@ -21,7 +22,9 @@ def read_npy(source: Source) -> Table:
     file = io.BytesIO(source.content)
     try:
         version = np.lib.format.read_magic(file)
-        shape, fortran, dtype = _HEADERS[version](file)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about headers that Python 2 wrote
+            shape, fortran, dtype = _HEADERS[version](file)
     except (ValueError, KeyError, EOFError, SyntaxError, TypeError, tokenize.TokenError, RecursionError):
         raise InputError(f"{name}: the .npy header is damaged or cut short.") from None
     if dtype.hasobject:

@@ -52,7 +52,7 @@ def content(
     estimators = [front.estimator(k) for k in ks]
     precomputed = getattr(estimators[0], "metric", None) == "precomputed"
     axes = [f"{name}, standardised" for name in columns] if scaling is not None else columns
-    picture = project(X, axes, [_centers(e) for e in estimators], precomputed)
+    picture = project(X, axes, [centers_of(e) for e in estimators], precomputed)
     low, span, alike = _frame(picture)
     colours = _colours([(k, front.labels(k)) for k in ks])
     shown = [] if precomputed else columns[:MAX_COLUMNS]
@@ -146,7 +146,7 @@ def verdict(front: Front, i: int) -> str:
     if not math.isfinite(gap):
         return "no lower bound was proved"
     if gap >= 1:
-        return f"at most {math.ceil((1 + gap) * 100) / 100:,.2f} times the optimum, {how}"
+        return f"at most {math.ceil((1 + gap) * 100 - 1e-6) / 100:,.2f} times the optimum, {how}"
     return f"at most {percent(gap)} above optimal, {how}"
 
 
@@ -170,7 +170,7 @@ def percent(gap: float) -> str:
     if gap <= 1e-9:
         return "0 %"
     digits = 2 if gap < 0.1 else 1
-    return f"{math.ceil(gap * 100 * 10**digits - 1e-9) / 10**digits:,.{digits}f} %"
+    return f"{math.ceil(gap * 100 * 10**digits - 1e-6) / 10**digits:,.{digits}f} %"
 
 
 def _claims(front: Front, i: int) -> dict[str, Any]:
@@ -205,7 +205,7 @@ def _short(name: str) -> str:
     return name if len(name) <= MAX_NAME else f"{name[: MAX_NAME - 1]}…"
 
 
-def _centers(estimator: Any) -> tuple[Any, Any]:
+def centers_of(estimator: Any) -> tuple[Any, Any]:
     """Return the rows that are centres, None where they are no rows, and their places, None without any."""
     places = getattr(estimator, "cluster_centers_", None)
     own = getattr(estimator, "candidates", None) is None and getattr(estimator, "centers", "candidates") == "candidates"
@@ -229,7 +229,7 @@ def _clusters(
     heavy = None if weights is None else np.bincount(labels, weights, minlength=k)
     farthest = np.zeros(k)
     np.maximum.at(farthest, labels, distances)
-    rows, places = _centers(estimator)
+    rows, places = centers_of(estimator)
     if places is not None and scaling is not None:
         places = places * scaling[1] + scaling[0]
     order = np.sort(np.argsort(-counts, kind="stable")[:most])

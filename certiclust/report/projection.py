@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from certiclust.certificates.instance import symmetric
+from certiclust.space.symmetry import symmetrised
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
@@ -59,7 +59,7 @@ def project(
     precomputed : bool
         Whether X is a distance matrix.
     """
-    square = precomputed and symmetric(X)
+    square = precomputed and symmetrised(X) is not None
     always = [rows for rows, _ in centers if rows is not None] if square else []
     most = min(MAX_SCALED if precomputed else MAX_POINTS, max(500, MAX_LABELS // len(centers)))
     rows = _thinned(len(X), most, always)
