@@ -20,8 +20,9 @@ from certiclust.bounds.branch_and_bound import Node, Stage
 from certiclust.bounds.lagrangian import Instance
 from certiclust.evolution.pool import MAX_PAIRS, RADIUS_FACTOR, Search
 from certiclust.problems import FairKMedianProblem
-from certiclust.solver.kmedian import KMedianStrategy, Limits, Proof
+from certiclust.solver.kmedian import WINDOWS_FROM, KMedianStrategy, Limits, Proof
 from certiclust.space.lists import Floats, Ints, build_lists
+from certiclust.space.space import matrix_budget
 
 #: Searches at lower penalties after a round while the gap is above `WIDE` and not so many of them in a row failed.
 SOFT_ROUNDS, WIDE, SOFT_PATIENCE = 12, 0.01, 100
@@ -170,7 +171,8 @@ class FairStrategy(KMedianStrategy):
         super().evolve()
         wide = self.upper - self.lower > WIDE * self.lower
         rounds = SOFT_ROUNDS if wide and self._soft_fails < SOFT_PATIENCE else 1
-        if self.costs.distant is not None and self._rounds > 0 and self.search.k < self.search.order.size:
+        small = self.costs.search.size <= matrix_budget() // 4  # lowered penalties need two more matrices
+        if self.costs.distant is not None and small and self._rounds > 0 and self.search.k < self.search.order.size:
             for _ in range(rounds):
                 if self._spent or self.limits.should_stop() or self.search.iterations >= self.limits.max_iter:
                     break
@@ -204,8 +206,8 @@ class FairStrategy(KMedianStrategy):
         self._soft_fails = 0 if self.upper < before else self._soft_fails + 1
 
     def stretch(self, factor: float) -> None:
-        """Multiply the work after which an unproved run ends."""
-        self._budget *= factor
+        """Multiply the work after which an unproved run ends; windows stretch that of many centres by themselves."""
+        self._budget *= factor if self.instance.k < WINDOWS_FROM else min(factor, 1.0)
 
     def aim(self) -> None:
         """Start bound and lists from the incumbent; a penalty is no distance, so the reach stands for it."""

@@ -57,7 +57,10 @@ class FairPointsStrategy(PointsStrategy):
         self._fair_upper = np.inf
         self._given = weights
         super().__init__(problem.space, weights, instance, limits, seed)
-        self.max_pairs = MAX_PAIRS
+
+    def most_pairs(self) -> int:
+        """Return how many pairs may be listed."""
+        return MAX_PAIRS
 
     @property
     def upper(self) -> float:
@@ -181,7 +184,7 @@ class FairPointsStrategy(PointsStrategy):
             return None
         for factor in (np.inf, 2.0, 1.4, 1.2, 1.0, 0.8, 0.6, 0.4):
             radius = widest if factor == np.inf else np.minimum(widest, factor * second)
-            if np.count_nonzero(part < radius[clients]) / clients.size * loose.size <= self.max_pairs:
+            if np.count_nonzero(part < radius[clients]) / clients.size * loose.size <= self.most_pairs():
                 break
         return np.ascontiguousarray(radius)
 

@@ -22,6 +22,7 @@ from certiclust.solver.kmedian import Limits, Proof, granularity_of
 from certiclust.solver.kmedian_run import cost_unit
 from certiclust.solver.loop import evolve_bound_reduce
 from certiclust.space.cover import reduced_cover
+from certiclust.space.space import matrix_budget
 
 IntArray = NDArray[np.intp]
 Record = Callable[[int, float, float, int], None]
@@ -96,7 +97,7 @@ class _Setting:
 
 
 def run_fair(problem: FairKMedianProblem, limits: Limits, clock: Clock, seed: int, record: Record) -> FairRun:
-    """Run the loop on a fair k-median problem whose matrix is held.
+    """Run the loop on a fair k-median problem, with the matrix where it is held and small enough for a second one.
 
     Parameters
     ----------
@@ -109,6 +110,9 @@ def run_fair(problem: FairKMedianProblem, limits: Limits, clock: Clock, seed: in
     record : callable
         Told about iterations, cost, bound and candidates left after every round.
     """
+    space = problem.space
+    if space.matrix is not None and space.matrix.size > matrix_budget() // 2 and space.metric.compiled:
+        problem = replace(problem, space=replace(space, matrix=None))  # there is no room for costs beside it
     here = _Setting(problem, limits, clock, seed, record)
     run = _solved(here, problem.strict)
     if not problem.strict:

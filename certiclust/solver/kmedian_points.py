@@ -80,8 +80,6 @@ class PointsStrategy(Strategy):
         self._rounds = 0
         self._lists: Lists | None = None
         self._share: Floats | None = None
-        #: Listed pairs at most.
-        self.max_pairs = MAX_PAIRS
 
     @property
     def upper(self) -> float:
@@ -207,6 +205,10 @@ class PointsStrategy(Strategy):
             if self.limits.should_stop() or state.clock[3] >= end:
                 return
 
+    def most_pairs(self) -> int:
+        """Return how many pairs may be listed."""
+        return MAX_PAIRS
+
     def _radius(self) -> Floats | None:
         """Return the largest multiple of the second-nearest cost whose lists fit, estimated on 200 clients."""
         m, n = self.sites.columns.shape[1], self.weights.size
@@ -217,7 +219,7 @@ class PointsStrategy(Strategy):
         factor = 1.4
         for factor in (1.4, 1.25, 1.1, 1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3):
             share = np.count_nonzero(part < factor * self.best.c2[clients]) / part.size
-            if share * m * n <= 0.95 * self.max_pairs:
+            if share * m * n <= 0.95 * self.most_pairs():
                 break
         return np.ascontiguousarray(factor * self.best.c2)
 
