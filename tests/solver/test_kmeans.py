@@ -111,7 +111,7 @@ def test_many_points_go_through_a_coreset(monkeypatch):
     X = middles[rng.integers(6, size=1200)] + rng.normal(size=(1200, 3))
     est = fit(X, 6)
     assert len(set(np.round(cdist(est.cluster_centers_, middles).argmin(axis=1)).tolist())) == 6
-    assert est.cost_ == pytest.approx(fit(X[::-1], 6).cost_, rel=1e-6)
+    assert est.cost_ == pytest.approx(fit(X[::-1], 6, certify=False).cost_, rel=1e-6)
     est.certificate_.verify(X)
 
 
