@@ -28,7 +28,7 @@ SEARCH_WORK = 1.0e9, 2.2e9
 #: Offspring without success, a constant and per centre, after which a bound is tried before the search goes on.
 EARLY = 20, 5
 #: Columns up to which it is, and the share of a time limit at which it gives way to the search.
-EARLY_COLUMNS, EARLY_END = 8, 0.25
+EARLY_COLUMNS, EARLY_END = 16, 0.25
 #: Rows of a coreset at least, and per centre; up to twice as many points are searched themselves.
 CORESET = 20_000, 500
 #: Work of the search on a coreset, as passes of all distances between points and centres.

@@ -142,7 +142,7 @@ def test_the_rest_of_the_search_runs_only_while_the_gap_is_open():
     apart = fit(rng.normal(size=(90, 2)) + 30.0 * labels[:, None], 3)
     assert apart.certificate_.optimal
     assert apart.n_iter_ < 100
-    cloud = rng.normal(size=(60, 9))  # too many columns for boxes
+    cloud = rng.normal(size=(60, 17))  # too many columns for boxes
     est = fit(cloud, 3)
     assert not est.certificate_.optimal
     assert est.n_iter_ >= 1000
