@@ -36,15 +36,14 @@ BOX_WORK, WIDE_BOX_WORK, LARGE_BOX_WORK, LARGEST_BOX_WORK = 6.0e8, 4.0e8, 1.2e9,
 FEW_POINTS, FEW_CENTERS = 250, 20
 #: Share of that work for a second call with a better solution.
 SECOND_SHARE = 0.25
-#: Iterations of the semidefinite bound for one block, of all blocks together, and their cost together in n^3: alone,
-#: and after boxes.
+#: Iterations of the semidefinite bound for one block, of all blocks together unless their gaps are narrow, and their
+#: cost together in n^3: alone, and after boxes.
 SDP_ITERATIONS, ALL_ITERATIONS, SDP_WORK, SECOND_SDP_WORK = 100, 500, 1.2e10, 5.0e9
 #: Blocks up to which that bound is followed to the end of its iterations, even if its gap stays wide.
 FEW_BLOCKS = 4
-#: Directions inside the clusters (participation ratio of the variances) up to which boxes are tried.
-MAX_DIRECTIONS = 5.0
-#: Columns up to which they are tried in any case, and at most.
-FEW_COLUMNS, MANY_COLUMNS = 4, 8
+#: Columns up to which boxes are tried in any case; more, with the directions inside the clusters (participation ratio
+#: of the variances) up to which they are tried then.
+FEW_COLUMNS, MAX_DIRECTIONS = 4, {8: 5.0, 16: 3.0}
 #: A gap above which the other bound is tried as well, for few points and for many.
 WIDE, VERY_WIDE = 0.02, 0.1
 #: Swaps per point that balance the blocks.
@@ -211,13 +210,14 @@ class KMeansBounds:
     def _few_directions(self, labels: Ints) -> bool:
         """Return whether boxes are worth a try: few columns, or few directions inside the clusters."""
         width = self.points.shape[1]
-        if width <= FEW_COLUMNS or width > MANY_COLUMNS:
+        most = [limit for columns, limit in MAX_DIRECTIONS.items() if width <= columns]
+        if width <= FEW_COLUMNS or not most:
             return bool(width <= FEW_COLUMNS)
         rows = centred(self.points, self.weights)
         spread = rows.points - _means(rows.points, self.weights, labels, self.k)[labels]
         variances = np.linalg.eigvalsh((self.weights[:, None] * spread).T @ spread)
         directions = float(variances.sum()) ** 2 / max(float(np.square(variances).sum()), np.finfo(float).tiny)
-        return bool(directions <= MAX_DIRECTIONS)
+        return bool(directions <= most[0])
 
     def _boxes(self, centers: Floats, end: float, improve: Improve) -> Bound:
         rows = centred(self.points, self.weights, turn=True)
@@ -362,7 +362,7 @@ def _sdp(
     if size < 2 * k:
         return Bound(0.0, None, THEOREM, "too many points and centres for the semidefinite bound")
     count = -(-n // int(size))
-    iterations = min(SDP_ITERATIONS, max(30, ALL_ITERATIONS // count))
+    hasty = max(30, ALL_ITERATIONS // count) if count > FEW_BLOCKS else None
     value, witness = 0.0, []
     for members in split(rows.points, weights, labels, k, count):
         if should_stop():
@@ -372,7 +372,7 @@ def _sdp(
         cost = float(mass @ np.square(block - means[labels[members]]).sum(axis=1))
         if not cost > 0.0:
             continue
-        proved = sdp_bound(block, mass, k, labels[members], cost, iterations, gap_tol, should_stop, count > FEW_BLOCKS)
+        proved = sdp_bound(block, mass, k, labels[members], cost, SDP_ITERATIONS, gap_tol, should_stop, hasty)
         if not proved.lower > 0.0:
             continue
         value += proved.lower

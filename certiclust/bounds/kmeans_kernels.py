@@ -168,13 +168,13 @@ def smooth(costs: Any, u: Any, mu: float, gradient: Any) -> float:
     `costs` (columns of the relaxation by points); ``mu = 0`` gives the minimum itself and leaves `gradient` alone.
     """
     count, n = costs.shape
-    rho = np.empty(count)
+    rho, least = np.empty(count), np.inf
     for j in range(count):
         s = 0.0
         for i in range(n):
             s += min(costs[j, i] - u[i], 0.0)
         rho[j] = s
-    least = rho.min()
+        least = min(least, s)
     if mu == 0.0:
         return least
     mass = 0.0
@@ -199,14 +199,14 @@ def descend(columns: Any, weights: Any, u: Any, power: int, steps: int, centers:
     width, n = columns.shape
     far, place = np.empty(n), np.empty(width)
     for c in range(len(centers)):
-        place[:] = centers[c]
+        for a in range(width):  # assigning whole slices would compile the error message for other lengths
+            place[a] = centers[c, a]
         values[c] = np.inf
         for _ in range(steps):
-            far[:] = 0.0
             for a in range(width):
                 x = place[a]
                 for i in range(n):
-                    far[i] += (columns[a, i] - x) ** 2
+                    far[i] = (far[i] if a > 0 else 0.0) + (columns[a, i] - x) ** 2
             if power == 1:
                 for i in range(n):
                     far[i] = np.sqrt(far[i])
@@ -221,7 +221,8 @@ def descend(columns: Any, weights: Any, u: Any, power: int, steps: int, centers:
             if not value < before:
                 break
             values[c] = value
-            centers[c] = place
+            for a in range(width):
+                centers[c, a] = place[a]
             if not mass > 0.0 or (power == 1 and value > before + 1e-7 * value):
                 break
             for a in range(width):

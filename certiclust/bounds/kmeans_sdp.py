@@ -22,6 +22,8 @@ Ints = NDArray[np.intp]
 LOOK = 10
 #: A gap that is wide, and the share of it that iterations between two looks must close then.
 WIDE, LEAST = 0.2, 0.15
+#: A gap that is narrow.
+NARROW = 0.02
 #: Levels to which B is rounded.
 LEVELS = 2**14
 
@@ -58,11 +60,11 @@ def sdp_bound(
     max_iter: int,
     gap_tol: float = 0.0,
     should_stop: Callable[[], bool] = lambda: False,
-    hasty: bool = False,
+    hasty: int | None = None,
 ) -> Sdp:
     """Return a bound by at most `max_iter` iterations from the clustering `labels`, whose cost is `upper`.
 
-    With `hasty` a gap that stays wide ends it early.
+    With `hasty` a gap that stays wide ends it early, and one that is not narrow after so many iterations.
     """
     n = len(points)
     search = _Admm(points, weights, k, labels)
@@ -77,7 +79,9 @@ def sdp_bound(
             gap = upper - best
             if gap <= max(gap_tol * best, 1e-10 * upper) or should_stop():
                 break
-            if hasty and gap > WIDE * best and best - before < LEAST * gap:
+            if hasty is not None and gap > WIDE * best and best - before < LEAST * gap:
+                break
+            if hasty is not None and iteration >= hasty and gap > NARROW * best:
                 break
             if iteration % (5 * LOOK) == 0:
                 if best - checked < 0.03 * gap:

@@ -57,7 +57,7 @@ class KMeans(CertifiedClusterer):
         Seconds after which the best solution so far is returned, with a warning.
     gap_tol : float, default=0.0
         Stop once ``cost / lower_bound - 1`` is at most this. ``"auto"`` searches for a short time, bounds, and searches
-        on while the gap is larger; with more than eight columns it is the bound that ends.
+        on while the gap is larger; with more than 16 columns it is the bound that ends.
     ls_epsilon : float, default=0.5
         Tolerance of the local search in the theorem: enters ``max_iter="theorem"`` and the ratio it is about.
     certify : bool, default=True

@@ -7,7 +7,9 @@ import numpy as np
 from certiclust.evolution.descent import Descent, Floats, Ints, draw
 
 
-def lightweight_coreset(descent: Descent, size: int, rng: np.random.Generator) -> tuple[Ints, Floats]:
+def lightweight_coreset(
+    descent: Descent, size: int, rng: np.random.Generator, squares: Floats | None = None
+) -> tuple[Ints, Floats]:
     """Return rows drawn with replacement, half by weight and half by squared distance to the mean, and their weights.
 
     Bachem, Lucic & Krause (2018): the expected cost of any centres on the sample is their cost on all points, and with
@@ -21,10 +23,15 @@ def lightweight_coreset(descent: Descent, size: int, rng: np.random.Generator) -
         Rows to draw.
     rng
         Source of all random decisions.
+    squares
+        Squared distances to some centres, in place of those to the mean: small clusters far from all of these are not
+        missed then. The expected cost is right all the same.
     """
     weights = descent.cloud.weights
     shares = weights / weights.sum()
-    if descent.total > 0:
-        shares = 0.5 * (shares + weights * descent.norms / descent.total)
+    costs = weights * (descent.norms if squares is None else squares)
+    total = float(costs.sum())
+    if total > 0:
+        shares = 0.5 * (shares + costs / total)
     rows = np.sort(draw(np.cumsum(shares), rng.random(size)))
     return rows, weights[rows] / (size * shares[rows])

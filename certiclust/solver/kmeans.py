@@ -28,11 +28,13 @@ SEARCH_WORK = 1.0e9, 2.2e9
 #: Offspring without success, a constant and per centre, after which a bound is tried before the search goes on.
 EARLY = 20, 5
 #: Columns up to which it is, and the share of a time limit at which it gives way to the search.
-EARLY_COLUMNS, EARLY_END = 8, 0.25
+EARLY_COLUMNS, EARLY_END = 16, 0.25
 #: Rows of a coreset at least, and per centre; up to twice as many points are searched themselves.
 CORESET = 20_000, 500
 #: Work of the search on a coreset, as passes of all distances between points and centres.
 CORESET_PASSES = 1.2
+#: How that work is shared: a sample by distance to the mean, then one by distance to the centres found.
+CORESET_SHARES = 0.7, 0.3
 #: Gain per pass, as a share of the total sum of squares, at which the descent on a large set ends.
 LARGE_TOL = 7e-7
 #: Passes of that descent at most.
@@ -148,14 +150,44 @@ class KMeansStrategy(Strategy):
         return search
 
     def _evolve_sample(self) -> None:
-        """Search on a lightweight coreset, then descend on all points."""
-        points, k = self.descent.cloud.points, self.problem.k
-        rows, weights = lightweight_coreset(self.descent, self._sample_size, self.rng)
-        sample = Descent(points[rows], weights, k, self.limits.search_stop)
-        search = self._searched(sample, min(CORESET_PASSES * points.size * k, SEARCH_WORK[k > 20]))
-        if search.best is not None:
+        """Search on a lightweight coreset, then on one by distance to what was found, then descend on all points."""
+        centers: FloatArray | None = None
+        squares: FloatArray | None = None
+        for share in CORESET_SHARES:
+            rows, weights = lightweight_coreset(self.descent, self._sample_size, self.rng, squares)
+            sample = Descent(self.descent.cloud.points[rows], weights, self.problem.k, self.limits.search_stop)
+            search = self._sampled(sample, share, centers)
+            if search.best is None:
+                break
+            centers = search.best.state.centers
+            squares = self._squares(centers) if share is not CORESET_SHARES[-1] else None
+            if squares is None:
+                break
+        if centers is not None:
             self.descent.should_stop = self.limits.should_stop
-            self._descend(search.best.state.centers)
+            self._descend(centers)
+
+    def _sampled(self, sample: Descent, share: float, centers: FloatArray | None) -> KMeansSearch:
+        """Return a search on a sample, from given centres, after a share of the work or of the offspring asked for."""
+        left = self.limits.max_iter - self.iterations
+        first = centers is None and left < np.inf
+        search = KMeansSearch(sample, self.rng, np.ceil(share * left) if first else left)
+        search.start(centers)
+        if search.best is not None:
+            passes = CORESET_PASSES * self.descent.cloud.points.size * self.problem.k
+            work = share * min(passes, SEARCH_WORK[self.problem.k > 20])
+            search.evolve(work if left == np.inf else np.inf)
+        self.iterations, self.cut = self.iterations + search.iterations, self.cut or search.stopped
+        return search
+
+    def _squares(self, centers: FloatArray) -> FloatArray | None:
+        """Return the squared distances of all points to their nearest of some centres, None if there is no time."""
+        state = self.descent.empty()
+        try:
+            self.descent.assign(state, centers)
+        except Stopped:
+            return None
+        return np.square(state.upper)
 
     def _descend(self, centers: FloatArray) -> None:
         """Run Lloyd's iteration on all points, as far as time allows, and settle what is reached."""

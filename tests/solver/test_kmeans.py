@@ -111,7 +111,7 @@ def test_many_points_go_through_a_coreset(monkeypatch):
     X = middles[rng.integers(6, size=1200)] + rng.normal(size=(1200, 3))
     est = fit(X, 6)
     assert len(set(np.round(cdist(est.cluster_centers_, middles).argmin(axis=1)).tolist())) == 6
-    assert est.cost_ == pytest.approx(fit(X[::-1], 6).cost_, rel=1e-6)
+    assert est.cost_ == pytest.approx(fit(X[::-1], 6, certify=False).cost_, rel=1e-6)
     est.certificate_.verify(X)
 
 
@@ -142,7 +142,7 @@ def test_the_rest_of_the_search_runs_only_while_the_gap_is_open():
     apart = fit(rng.normal(size=(90, 2)) + 30.0 * labels[:, None], 3)
     assert apart.certificate_.optimal
     assert apart.n_iter_ < 100
-    cloud = rng.normal(size=(60, 9))  # too many columns for boxes
+    cloud = rng.normal(size=(60, 17))  # too many columns for boxes
     est = fit(cloud, 3)
     assert not est.certificate_.optimal
     assert est.n_iter_ >= 1000
