@@ -163,7 +163,8 @@ class Certificate:
         ratio = "has no bound" if self.fairness_ratio is None else f"is {self.fairness_ratio:.6g}"
         line = f"fairness: the largest distance to a centre, in fair radii, {ratio}"
         said = self.witness.get("fairness")
-        beta = f"{said['beta']:.6g}-fair" if isinstance(said, dict) and "beta" in said else "fair"
+        asked = said.get("beta") if isinstance(said, dict) else None
+        beta = f"{asked:.6g}-fair" if isinstance(asked, int | float) else "fair"
         if self.fair_lower_bound:
             share = self.cost / self.fair_lower_bound
             below = ", below 1 because this set is not as fair" if share < 1 - 1e-9 else ""

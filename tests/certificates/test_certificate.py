@@ -106,7 +106,9 @@ def test_three_readable_lines():
     certificates = list(unusual_certificates())
     assert len(certificates) == 29
     for certificate in certificates:
-        first, second, third = str(certificate).split("\n")
+        first, second, third, *more = str(certificate).split("\n")
+        assert len(more) == (certificate.problem == "fair k-median")
+        assert all(line.startswith("fairness: the largest distance to a centre, in fair radii, ") for line in more)
         assert first.startswith(f"{certificate.problem}, k = {certificate.n_clusters}, n = {certificate.n_samples}: ")
         assert f"cost {certificate.cost:.8g}" in first
         if certificate.optimal:
@@ -140,6 +142,7 @@ def test_the_theorem_is_printed():
 
 NAMES = {"format", "problem", "n_samples", "n_clusters", "cost", "lower_bound", "gap", "optimal", "data_sha256"}
 NAMES |= {"guarantee", "method", "witness", "metric", "note", "theory"}
+NAMES |= {"fair_lower_bound", "fairness_ratio", "infeasible_beta"}
 
 
 def test_round_trip(tmp_path):
