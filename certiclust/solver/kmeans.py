@@ -35,8 +35,9 @@ CORESET = 20_000, 500
 CORESET_PASSES = 1.2
 #: How that work is shared: a sample by distance to the mean, then one by distance to the centres found.
 CORESET_SHARES = 0.7, 0.3
-#: Gain per pass, as a share of the total sum of squares, at which the descent on a large set ends.
-LARGE_TOL = 7e-7
+#: Gain per pass at which the descent on a large set ends: this share of the cost, times a power of total / cost, so
+#: that clusters far apart, where little is left to gain, are not followed for long.
+LARGE_TOL, LARGE_POWER = 5.5e-7, 1.5
 #: Passes of that descent at most.
 LARGE_PASSES = 75
 #: A gap that counts as closed.
@@ -198,7 +199,8 @@ class KMeansStrategy(Strategy):
             return
         try:
             cost = self.descent.direct_cost(state)
-            self.descent.stride(state, LARGE_TOL * self.descent.total / cost if cost > 0 else 0.0, LARGE_PASSES)
+            tol = LARGE_TOL * (self.descent.total / cost) ** LARGE_POWER if cost > 0 else 0.0
+            self.descent.stride(state, tol, LARGE_PASSES)
         except Stopped:
             pass  # labels are whole at any time, only bounds are not
         self._settle(state.labels)
