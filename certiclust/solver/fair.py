@@ -24,8 +24,8 @@ from certiclust.solver.kmedian import WINDOWS_FROM, KMedianStrategy, Limits, Pro
 from certiclust.space.lists import Floats, Ints, build_lists
 from certiclust.space.space import matrix_budget
 
-#: Searches at lower penalties after a round while the gap is above `WIDE` and not so many of them in a row failed.
-SOFT_ROUNDS, WIDE, SOFT_PATIENCE = 12, 0.01, 100
+#: Searches at lower penalties after a round while the gap is above `WIDE` and not too many in a row failed.
+SOFT_ROUNDS, WIDE = 12, 0.01
 #: Passes over the costs of such a search, and solutions that are repaired after it.
 SOFT_PASSES, REPAIRS = 10.0, 8
 #: Powers of ten between which the lowered penalty is drawn, in units of what a client pays on average.
@@ -170,7 +170,8 @@ class FairStrategy(KMedianStrategy):
         """Search as for k-median, then with lower penalties, as much as the bound did while the gap is wide."""
         super().evolve()
         wide = self.upper - self.lower > WIDE * self.lower
-        rounds = SOFT_ROUNDS if wide and self._soft_fails < SOFT_PATIENCE else 1
+        # Few centres: the best set is soon found, and the work is better spent on the tree.
+        rounds = SOFT_ROUNDS if wide and self._soft_fails < 2 * self.instance.k + 4 else 1
         small = self.costs.search.size <= matrix_budget() // 4  # lowered penalties need two more matrices
         if self.costs.distant is not None and small and self._rounds > 0 and self.search.k < self.search.order.size:
             for _ in range(rounds):
