@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from certiclust.evolution.polish import swap_slack
+from certiclust.evolution.swaps import swap_slack
 from certiclust.problems import KMeansProblem
 
 Floats = NDArray[np.float64]

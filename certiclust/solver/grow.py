@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from certiclust.bounds import swap_bound
-from certiclust.evolution.polish import least_swap_change
+from certiclust.evolution.swaps import least_swap_change
 from certiclust.problems import KCenterProblem, KMeansProblem, KMedianProblem, KTMMProblem, Problem, SumProblem
 from certiclust.solver.ktmm_run import split
 from certiclust.solver.solve import Result, Start

@@ -15,7 +15,7 @@ from certiclust.bounds import Bound, separation_bound, swap_bound
 from certiclust.evolution import Criterion, GapClosed, Progress, Run, Target, TimeLimit, gsemo
 from certiclust.evolution.gsemo import HISTORY, HistoryRow, default_stop
 from certiclust.evolution.interrupt import catch_interrupt
-from certiclust.evolution.polish import least_swap_change
+from certiclust.evolution.swaps import least_swap_change
 from certiclust.problems import (
     FairKMedianProblem,
     KCenterProblem,

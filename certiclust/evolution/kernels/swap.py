@@ -1,4 +1,4 @@
-"""Compiled swap polish: all k swaps of one candidate in one pass over its distances, as FasterPAM evaluates them.
+"""All k swaps of one candidate in one pass over its distances, as FasterPAM evaluates them.
 
 Schubert & Rousseeuw, "Fast and eager k-medoids clustering", Information Systems 2021.
 """
@@ -84,59 +84,6 @@ def swap_deltas(d: FloatArray, weights: FloatArray, solution: Solution, losses: 
         deltas[t] += losses[t] + gained
 
 
-@njit(**INNER)
-def missed_balls(hits: IntArray, lost: int, won: int) -> int:
-    """Return by how many the missed balls grow when a centre of ball `lost` is swapped for one of ball `won`."""
-    if lost == won:
-        return 0
-    return int(lost >= 0 and hits[lost] == 1) - int(won >= 0 and hits[won] == 0)
-
-
-@njit(**KERNEL)
-def polish_sum(
-    rows: Rows, weights: FloatArray, groups: IntArray, solution: Solution, position: IntArray, steps: int, slack: float
-) -> None:
-    """Apply improving swaps, missed balls first and cost second, eagerly, for at most `steps` candidates.
-
-    `position` is where to go on and for how many candidates nothing improved; at m the solution is 1-swap optimal
-    up to a gain of `slack` times the sizes of the numbers compared, which keeps rounding noise from cycling.
-    """
-    m, k, n = groups.size, solution.centers.size, weights.size
-    buffer, losses, deltas = np.empty(n), np.empty(k), np.empty(k)
-    hits = np.zeros(m, dtype=np.int64)  # there are no more balls than candidates
-    is_center = np.zeros(m, dtype=np.bool_)
-    for c in solution.centers:
-        is_center[c] = True
-        if groups[c] >= 0:
-            hits[groups[c]] += 1
-    noise = slack * removal_losses(weights, solution, losses)
-    while steps > 0 and position[1] < m:
-        j = position[0]
-        position[0] = (j + 1) % m
-        position[1] += 1
-        steps -= 1
-        if is_center[j]:
-            continue
-        swap_deltas(row(rows, j, buffer), weights, solution, losses, deltas)
-        best, missed = -1, 0
-        for t in range(k):
-            more = missed_balls(hits, groups[solution.centers[t]], groups[j])
-            if more < missed or (more == missed and deltas[t] < (deltas[best] if best >= 0 else -noise)):
-                best, missed = t, more
-        if best < 0:
-            continue
-        out = solution.centers[best]
-        is_center[out], is_center[j] = False, True
-        if groups[out] >= 0:
-            hits[groups[out]] -= 1
-        if groups[j] >= 0:
-            hits[groups[j]] += 1
-        solution.centers[best] = j
-        refresh(rows, solution, buffer)
-        noise = slack * removal_losses(weights, solution, losses)
-        position[1] = 0
-
-
 @njit(**KERNEL)
 def best_swap(
     rows: Rows, weights: FloatArray, m: int, solution: Solution, start: int, stop: int
@@ -155,49 +102,3 @@ def best_swap(
             for t in range(k):
                 least = min(least, deltas[t])
     return least, scale
-
-
-@njit(**KERNEL)
-def polish_radius(rows: Rows, solution: Solution, position: IntArray, steps: int) -> None:
-    """Apply swaps that shrink the radius, for at most `steps` candidates.
-
-    Swapping centre t for j gives the larger of `alone[t]`, the radius of t's cluster without t, and the largest of
-    the other clusters' radii, all with j present: one pass per candidate. Only a candidate that comes nearer to the
-    farthest point can help.
-    """
-    n, k = solution.d1.size, solution.centers.size
-    buffer, kept, alone = np.empty(n), np.empty(k), np.empty(k)
-    while steps > 0 and position[1] < n:
-        j = position[0]
-        position[0] = (j + 1) % n
-        position[1] += 1
-        steps -= 1
-        farthest = 0
-        for i in range(n):
-            if solution.d1[i] > solution.d1[farthest]:
-                farthest = i
-        radius = solution.d1[farthest]
-        d = row(rows, j, buffer)
-        if d[farthest] >= radius:
-            continue
-        for t in range(k):
-            kept[t] = alone[t] = 0.0
-        for i in range(n):
-            t = solution.near[i]
-            kept[t] = max(kept[t], min(d[i], solution.d1[i]))
-            alone[t] = max(alone[t], min(d[i], solution.d2[i]))
-        first, runner = 0, -1  # the two clusters of largest radius
-        for t in range(1, k):
-            if kept[t] > kept[first]:
-                first, runner = t, first
-            elif runner < 0 or kept[t] > kept[runner]:
-                runner = t
-        best, least = -1, radius
-        for t in range(k):
-            others = kept[first] if t != first else (kept[runner] if runner >= 0 else 0.0)
-            if max(alone[t], others) < least:
-                best, least = t, max(alone[t], others)
-        if best >= 0:
-            solution.centers[best] = j
-            refresh(rows, solution, buffer)
-            position[1] = 0

@@ -1,4 +1,4 @@
-"""Swap polish: local search by single swaps until none improves."""
+"""All single swaps of a solution, looked at: what the best of them changes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import gen_batches
 
-from certiclust.problems import MaxProblem, Problem, SumProblem
+from certiclust.problems import Problem, SumProblem
 
 if TYPE_CHECKING:
     from certiclust.evolution.kernels.swap import Solution
@@ -36,41 +36,6 @@ def solution_tables(problem: Problem, centers: IntArray) -> Solution:
     )
     refresh(problem.space.rows(), solution, np.empty(n))
     return solution
-
-
-def swap_polish(problem: Problem, centers: IntArray, should_stop: Callable[[], bool] = lambda: False) -> IntArray:
-    """Return centres that no single swap improves, starting from `centers`.
-
-    For the sum problems what counts is (missed balls, cost), compared in this order; for the max problems it is the
-    radius, and `centers` come back unchanged where the cost (the diameter) did not fall with it.
-
-    Parameters
-    ----------
-    problem : Problem
-        What to minimise.
-    centers : ndarray of k candidate indices
-        Where to start.
-    should_stop : callable, default never
-        Polled between compiled blocks; the best centres so far are returned when it says so.
-    """
-    from certiclust.evolution.kernels.swap import polish_radius, polish_sum
-
-    space = problem.space
-    if problem.k == space.m:
-        return centers
-    rows = space.rows()
-    solution = solution_tables(problem, centers)
-    position = np.zeros(2, dtype=np.int64)
-    steps = max(1, 8_000_000 // space.n)
-    while position[1] < space.m and not should_stop():
-        if isinstance(problem, SumProblem):
-            polish_sum(rows, space.weights, problem.groups, solution, position, steps, swap_slack(problem))
-        else:
-            polish_radius(rows, solution, position, steps)
-    polished = np.sort(solution.centers).astype(np.intp)
-    if isinstance(problem, MaxProblem) and problem.cost(polished) >= problem.cost(centers):
-        return centers
-    return polished
 
 
 def least_swap_change(
