@@ -9,7 +9,7 @@ from math import inf
 import numpy as np
 import pytest
 import sklearn
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
@@ -649,7 +649,7 @@ def test_the_fewest_clusters_of_more_points():
             KCenter().min_clusters(X, wrong)
 
 
-@quick
+@settings(quick, max_examples=20)
 @given(seeds)
 def test_gsemo_goes_on_from_farthest_first_points_and_keeps_its_condition(seed):
     rng = np.random.default_rng(seed)
