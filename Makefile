@@ -19,8 +19,10 @@ docs: .venv/docs
 	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet docs docs/_build
 	@echo docs/_build/index.html
 
+# Hours: every table of docs/benchmarks.md. One section of one file takes minutes.
 bench: .venv/bench
-	$(BIN)/python benchmarks/gsemo_speed.py
+	set -e; for name in gsemo_speed startup kmedian kcenter ktmm kmeans fair sweep; do \
+		OMP_NUM_THREADS=1 $(BIN)/python benchmarks/$$name.py; done
 
 .venv/python:
 	$(PYTHON) -m venv .venv
