@@ -362,6 +362,7 @@ def figure(folder: Path, seed: int) -> None:
             axis.step(curve[:, 0], 100 * (curve[:, 1] / least - 1), where="post", marker=".", label=label)
         axis.set(title=title, xlabel="CPU seconds", ylabel="cost above the best found, %", xscale="log")
         axis.set_yscale("symlog", linthresh=0.01)
+        axis.set_ylim(bottom=-0.001)
         axis.grid(alpha=0.3)
         axis.legend()
     folder.mkdir(parents=True, exist_ok=True)
