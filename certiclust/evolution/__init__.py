@@ -9,6 +9,7 @@ from certiclust.evolution.stopping import (
     MaxIterations,
     NoImprovement,
     Progress,
+    Sized,
     Target,
     TimeLimit,
 )
@@ -22,6 +23,7 @@ __all__ = [
     "NoImprovement",
     "Progress",
     "Run",
+    "Sized",
     "Target",
     "TimeLimit",
     "engine_for",

@@ -38,12 +38,15 @@ class Limits:
         A size-k cost that is good enough.
     until_certified : bool
         Whether the theorem's condition is enough: f1 >= 0 at size k, or all critical balls met.
+    until_sized : bool
+        Whether any size-k solution is enough.
     """
 
     last: int = NEVER
     patience: int = NEVER
     target: float = -np.inf
     until_certified: bool = False
+    until_sized: bool = False
 
     @property
     def endless(self) -> bool:
@@ -165,7 +168,7 @@ class SumEngine(Engine):
         """Run one block."""
         from certiclust.evolution.kernels.sums import advance
 
-        ends = limits.last, limits.patience, limits.target, limits.until_certified
+        ends = limits.last, limits.patience, limits.target, limits.until_certified, limits.until_sized
         advance(self._sums, self._law, self._state, self._work, *ends)
 
     def replay(self, choices: Sequence[tuple[int, Sequence[int]]]) -> None:
@@ -229,7 +232,7 @@ class MaxEngine(Engine):
         """Run one block."""
         from certiclust.evolution.kernels.maxima import advance
 
-        ends = limits.last, limits.patience, limits.target, limits.until_certified
+        ends = limits.last, limits.patience, limits.target, limits.until_certified, limits.until_sized
         advance(self._maxima, self._law, self._state, self._work, *ends)
 
     def replay(self, choices: Sequence[tuple[int, Sequence[int]]]) -> None:

@@ -186,7 +186,7 @@ def gsemo(
     stop = stop | Target(target)
     engine = engine_for(problem, int(check_random_state(random_state).randint(2**31)))
     callbacks = tuple(callbacks)
-    limits = Limits(stop.last, stop.patience, stop.target, stop.until_certified)
+    limits = Limits(stop.last, stop.patience, stop.target, stop.until_certified, stop.until_sized)
     history: list[HistoryRow] = []
     start = perf_counter()
     with catch_interrupt() as interrupted:
