@@ -142,7 +142,7 @@ class HittingTimes:
         for bound, name, style in ((self.sharper, "sharper bound", "-."), (self.bound, "the theorem's bound", "--")):
             if bound is not None and np.isfinite(bound):
                 ax.axvline(bound, color="C3", linestyle=style, label=f"{name} {bound:,.0f}")
-        ax.set(xscale="log", ylim=(0, 1.02), xlabel="iterations", ylabel=f"runs with {self.event}")
+        ax.set(xscale="log", ylim=(0, 1.02), xlabel="iterations", ylabel=f"share of runs: {self.event}")
         ax.legend()
         return ax
 

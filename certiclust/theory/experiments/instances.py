@@ -35,7 +35,7 @@ def points(kind: Kind, n: int, random_state: int = 0, *, clusters: int = 10) -> 
     theorems work hard:
 
     ``"exponential"``
-        The numbers :math:`2^{40}, 2^{39}, \dots`, forty of them or n/2, and dust between 0 and 1. As long as the largest
+        The numbers :math:`2^{40}, 2^{39}, \dots`, forty of them or n/2, and dust in [0, 1]. As long as the largest
         number is not chosen, the radius is at least half of it, and no other point is as far from all centres; then
         comes the second, and so on: only one of n points makes f1 >= 0 at the next size, as in the worst case of the
         proof. For the sums, too, each of the largest numbers must be found by itself before the cost is near the

@@ -24,7 +24,7 @@ class Goal:
     Attributes
     ----------
     event : str
-        In words.
+        A word or two: the phase of the theorem that it ends, where there is one.
     stop : Criterion
         Ends a run in the iteration in which it happens.
     cost : float
@@ -91,15 +91,15 @@ def goal_for(
         return Goal(f"cost {target:.8g}", Target(target), float(target))
     if target == "size":
         paper, sharper = _until(problem, SIZE, p, epsilon)
-        return Goal("first solution of size k", Sized(), paper=paper, sharper=sharper)
+        return Goal(SIZE, Sized(), paper=paper, sharper=sharper)
     if target == "balls":
         if not isinstance(problem, FairKMedianProblem):
             raise ValueError(f"target='balls' is about fair k-median; {problem.name} has no critical balls.")
         paper, sharper = _until(problem, BALLS, p, epsilon)
-        return Goal("a centre in every critical ball", Certified(), paper=paper, sharper=sharper)
+        return Goal(BALLS, Certified(), paper=paper, sharper=sharper)
     if target == "optimum":
         cost = _optimum(problem) if optimum is None else optimum
-        return Goal("the certified optimum", Target(cost * SAME), cost * SAME)
+        return Goal("certified optimum", Target(cost * SAME), cost * SAME)
     if target != "theorem":
         raise ValueError(f"target must be 'theorem', 'size', 'balls', 'optimum' or a cost; got {target!r}.")
     if isinstance(problem, MaxProblem):
@@ -135,7 +135,7 @@ def _ratio(problem: Problem, p: int, epsilon: float, optimum: float) -> Goal:
     if not optimum > 0:
         raise ValueError("the optimum is 0, so no ratio to it can be measured; give a cost as target.")
     cost = ratio * optimum
-    event = f"{ratio:.4g} times the optimum"
+    event = f"{ratio:.4g} x optimum"
     return Goal(event, Target(cost), cost, theorem.paper.iterations, theorem.sharper.iterations)
 
 
