@@ -217,10 +217,12 @@ def _fair_theorem(problem: FairKMedianProblem, optimum: float | None) -> Theorem
         raise ValueError("no theorem of the paper is about mode='strict'; the modes proven and tight have one.")
     k, n, delta = problem.k, problem.space.n, 1 / (8 * problem.k)
     inputs, initial = _inputs(problem)
-    # A ball holds n/k points or more, unless they weigh more than others.
-    least = min(n / k, *inputs.balls)
-    paper = {SIZE: _growth(k, n), BALLS: 2 * e * k * n * n / least}
-    sharper = {SIZE: _sum(k, n), BALLS: _meeting(k, n, inputs.balls)}
+    paper, sharper = {SIZE: _growth(k, n), BALLS: inf}, {SIZE: _sum(k, n), BALLS: inf}
+    # In a metric the balls are disjoint, and k at most; without one the proof says nothing if they are not.
+    if len(inputs.balls) <= k and problem.balls.sum(axis=0).max() <= 1:
+        # A ball holds n/k points or more, unless they weigh more than others.
+        paper[BALLS] = 2 * e * k * n * n / min(n / k, *inputs.balls)
+        sharper[BALLS] = _meeting(k, n, inputs.balls)
     ratio = guarantee(problem)
     if ratio is not None:
         paper[LOCAL] = _local(k, n, 4, delta, inputs.initial, inputs.optimum)
