@@ -1,5 +1,6 @@
 """The laboratory: the paper's theorems as numbers, and experiments that measure what they bound."""
 
+from certiclust.evolution import general_lemma
 from certiclust.theory.experiments import (
     FixedBudget,
     Growth,
@@ -12,7 +13,6 @@ from certiclust.theory.experiments import (
     pose,
     power_law,
 )
-from certiclust.theory.lemma import general_lemma
 from certiclust.theory.theorems import Bounds, Inputs, Theorem, guarantee, iteration_bound
 
 __all__ = [

@@ -2,7 +2,7 @@ r"""The theorems of C. Qian (IEEE TEVC 2023), evaluated on an instance, with the
 
 For all sum problems a first phase finds a solution of size k, within :math:`e k |F| \ln(|F| / (|F| - k))` expected
 iterations (for k = |F| the finite sum that this bounds). The last phase follows the general lemma
-(`certiclust.theory.lemma`) with :math:`P_{sel} = 1/k` and :math:`P_{rep} = 1/(e |F|^{2p})`.
+(`certiclust.evolution.contract`) with :math:`P_{sel} = 1/k` and :math:`P_{rep} = 1/(e |F|^{2p})`.
 
 Beside the paper's figures, and never mixed with them, stand sharper ones: what the same proofs give before they are
 rounded up, and the ratios of PROOFS.md part 3. docs/theorems.md goes through both, theorem by theorem.
@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from certiclust.bounds import swap_ratio
+from certiclust.evolution.contract import general_lemma, waiting
 from certiclust.problems import FairKMedianProblem, KMeansProblem, MaxProblem, Problem, SumProblem
-from certiclust.theory.lemma import general_lemma, steps_to_ratio, success
+from certiclust.theory.lemma import steps_to_ratio
 
 CONDITION, SIZE, BALLS, LOCAL = "f1 >= 0 at size k", "size k", "all critical balls", "local optimum"
 
@@ -265,7 +266,7 @@ def _steps(k: int, m: int, p: int, delta: float, initial: float, optimum: float,
         return 0.0
     spread = initial / optimum if optimum > 0 else inf
     steps = steps_to_ratio(delta, spread, 1.0 if ratio is None else ratio)
-    return steps / success(1 / k, 1 / (_wait(m, 2 * swap) * float(m) ** (2 * swap))) if steps else 0.0
+    return steps * waiting(1 / (k * _wait(m, 2 * swap) * float(m) ** (2 * swap))) if steps else 0.0
 
 
 def _meeting(k: int, n: int, balls: tuple[int, ...]) -> float:

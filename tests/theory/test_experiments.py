@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from certiclust.evolution import Certified, gsemo
 from certiclust.theory import fixed_budget, growth, hitting_times, iteration_bound, points, pose, power_law
-from certiclust.theory.experiments import mean_of, runs
+from certiclust.theory.experiments import hitting, mean_of
 from certiclust.theory.experiments.targets import certified_optimum, goal_for
 from tests import naive
 
@@ -250,9 +250,9 @@ def test_a_stopped_experiment_goes_on(tmp_path, monkeypatch):
     assert json.loads(lines[1][2:])["event"] == "f1 >= 0 at size k"
     assert lines[2] == "run,seed,iterations,reached,mean_population,cost"
     file.write_text("\n".join([*lines[:3], lines[6], lines[4], lines[8][:5]]))  # two runs, and one half written
-    count, plain = [], runs.evolved
+    count, plain = [], hitting.evolve
     counted = lambda *arguments, **options: count.append(1) or plain(*arguments, **options)  # noqa: E731
-    monkeypatch.setattr("certiclust.theory.experiments.hitting.evolved", counted)
+    monkeypatch.setattr("certiclust.theory.experiments.hitting.evolve", counted)
     again = hitting_times(problem, runs=8, file=file)
     assert len(count) == 6
     assert_array_equal(again.iterations, whole.iterations)
@@ -301,7 +301,7 @@ def test_other_files_are_not_overwritten(tmp_path):
 
 
 def test_ctrl_c_keeps_what_was_finished(tmp_path, monkeypatch):
-    problem, file, plain, count = pose("k-center", LINE, 3), tmp_path / "runs.csv", runs.evolved, []
+    problem, file, plain, count = pose("k-center", LINE, 3), tmp_path / "runs.csv", hitting.evolve, []
 
     def interrupting(*arguments, **options):
         import signal
@@ -311,7 +311,7 @@ def test_ctrl_c_keeps_what_was_finished(tmp_path, monkeypatch):
             signal.raise_signal(signal.SIGINT)
         return plain(*arguments, **options)
 
-    monkeypatch.setattr("certiclust.theory.experiments.hitting.evolved", interrupting)
+    monkeypatch.setattr("certiclust.theory.experiments.hitting.evolve", interrupting)
     with pytest.warns(ConvergenceWarning, match="interrupted after 3 of 9 runs"):
         cut = hitting_times(problem, runs=9, file=file)
     assert len(cut) == 3

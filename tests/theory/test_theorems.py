@@ -9,7 +9,7 @@ from certiclust.evolution import Certified, engine_for, gsemo
 from certiclust.evolution.engines import Limits
 from certiclust.space import Metric, build_space, precomputed_space
 from certiclust.theory import general_lemma, guarantee, iteration_bound
-from certiclust.theory.lemma import steps_to_ratio, success
+from certiclust.theory.lemma import steps_to_ratio
 from tests import naive
 from tests.instances import instance, pose
 
@@ -83,14 +83,6 @@ def test_bad_parameters_are_refused():
             function(posed, epsilon=1)
         with pytest.raises(ValueError, match=r"p must be a whole number, at least 1; got 1.5"):
             function(posed, p=1.5)
-    with pytest.raises(ValueError, match="selection must be a probability above 0; got 0"):
-        general_lemma(0, 0.5, 0.5, 2.0)
-    with pytest.raises(ValueError, match=r"reproduction must be a probability above 0; got 1.5"):
-        general_lemma(1, 1.5, 0.5, 2.0)
-    with pytest.raises(ValueError, match="delta must lie between 0 and 1; got 1"):
-        general_lemma(1, 0.5, 1, 2.0)
-    with pytest.raises(ValueError, match="offspring must be at least 1; got 0"):
-        general_lemma(1, 0.5, 0.5, 2.0, offspring=0)
     with pytest.raises(ValueError, match="there is no phase 'half'; the phases are 'size k', 'local optimum'"):
         iteration_bound(posed).paper.until("half")
 
@@ -199,12 +191,10 @@ def test_weights_leave_fewer_points_in_a_ball():
     assert theorem.phases["all critical balls"] == pytest.approx(2 * e * 2 * 36 / 2)
 
 
-def test_steps_and_success_by_hand():
+def test_steps_by_hand():
     assert steps_to_ratio(0.5, 100.0, 10.0) == 4  # 10 < 2^4
     assert steps_to_ratio(0.5, 10.0, 10.0) == 0
     assert steps_to_ratio(0.1, inf, 10.0) == inf
-    assert success(0.25, 0.5, 3) == pytest.approx(1 - (7 / 8) ** 3)
-    assert success(1.0, 1.0, 5) == 1.0
 
 
 def test_k_median_with_other_sites_leaves_nothing_out():

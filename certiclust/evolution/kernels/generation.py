@@ -163,9 +163,7 @@ def _reached_maximum(state: Maxima, population: Population) -> tuple[bool, float
 
 
 @njit(**PART)
-def deliver(
-    problem: Any, population: Population, z: int, size: int, removed: IntArray, added: IntArray
-) -> int:
+def deliver(problem: Any, population: Population, z: int, size: int, removed: IntArray, added: IntArray) -> int:
     """Put an offspring of slot `z` into a slot of its own, evaluate it and return the slot."""
     f, archive = population.objectives, population.archive
     new = free_slot(population)

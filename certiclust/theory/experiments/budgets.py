@@ -12,12 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from certiclust.evolution import Algorithm, Mutation, evolve
+from certiclust.evolution.algorithms import named
 from certiclust.evolution.gsemo import RandomState
 from certiclust.figures import axes_for
 from certiclust.problems import Problem
 from certiclust.theory.experiments.frames import frame_of
 from certiclust.theory.experiments.records import Row
-from certiclust.theory.experiments.runs import described, evolved, run_all
+from certiclust.theory.experiments.runs import described, label, run_all
 from certiclust.theory.experiments.statistics import Estimate, mean_of
 
 
@@ -102,11 +104,11 @@ class FixedBudget:
 def fixed_budget(
     problem: Problem,
     budgets: Iterable[int],
-    algorithm: Any = "gsemo",
+    algorithm: str | Algorithm = "gsemo",
     runs: int = 100,
     n_jobs: int | None = None,
     *,
-    mutation: Any = "bitwise",
+    mutation: str | Mutation = "bitwise",
     random_state: RandomState = 0,
     optimum: float | None = None,
     file: str | os.PathLike[str] | None = None,
@@ -141,20 +143,20 @@ def fixed_budget(
     asked = np.unique(np.asarray(list(budgets), dtype=np.int64))
     if asked.size == 0 or asked[0] < 1:
         raise ValueError(f"budgets must hold whole numbers of at least 1; got {asked.tolist()}.")
-    what = described(problem, algorithm, mutation)
+    composed = named(algorithm, mutation)
     names = [f"cost after {budget}" for budget in asked]
     rows = run_all(
-        partial(_measure, problem, algorithm, mutation, asked.tolist(), names),
+        partial(_measure, problem, composed, asked.tolist(), names),
         runs,
         random_state=random_state,
         n_jobs=n_jobs,
         file=file,
-        experiment={"experiment": "fixed budget", **what, "budgets": asked.tolist()},
+        experiment={"experiment": "fixed budget", **described(problem, composed), "budgets": asked.tolist()},
         columns=dict.fromkeys(names, float),
     )
     return FixedBudget(
         problem=problem.name,
-        algorithm=f"{what['algorithm']}, {what['mutation']}" if what["mutation"] != "bitwise" else what["algorithm"],
+        algorithm=label(algorithm, mutation),
         n=problem.space.n,
         k=problem.k,
         budgets=asked,
@@ -166,12 +168,10 @@ def fixed_budget(
     )
 
 
-def _measure(
-    problem: Problem, algorithm: Any, mutation: Any, budgets: list[int], names: list[str], seed: int
-) -> Row | None:
+def _measure(problem: Problem, algorithm: Algorithm, budgets: list[int], names: list[str], seed: int) -> Row | None:
     row: Row = {}
     for budget, name in zip(budgets, names, strict=True):
-        run = evolved(problem, algorithm, mutation, seed, budget)
+        run = evolve(problem, algorithm, budget, seed)
         if run.interrupted:
             return None
         row[name] = float(run.cost) if isfinite(run.cost) else float("inf")

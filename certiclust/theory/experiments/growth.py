@@ -126,7 +126,7 @@ def growth(
     Examples
     --------
     >>> from certiclust.theory import growth, points, pose
-    >>> study = growth(lambda n: pose("k-center", points("uniform", n), 3), [25, 50, 100, 200], runs=50)
+    >>> study = growth(lambda n: pose("k-center", points("exponential", n), 2), [25, 50, 100, 200], runs=50)
     >>> bool(0.5 < study.exponent.value < 1.5)
     True
     """

@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from certiclust.evolution import ALGORITHMS, Algorithm, Mutation, evolve
+from certiclust.evolution.algorithms import named
 from certiclust.evolution.gsemo import RandomState
 from certiclust.figures import axes_for
 from certiclust.problems import Problem
 from certiclust.theory.experiments.frames import frame_of
 from certiclust.theory.experiments.records import Row
-from certiclust.theory.experiments.runs import described, evolved, run_all
+from certiclust.theory.experiments.runs import described, label, run_all
 from certiclust.theory.experiments.statistics import Estimate, mean_of
 from certiclust.theory.experiments.targets import Event, Goal, goal_for
 
@@ -45,7 +47,8 @@ class HittingTimes:
     costs : ndarray
         Cost at the end of each run; infinite without a feasible solution.
     bound, sharper : float or None
-        The paper's bound on the expected iterations, and the sharper one; None where no theorem is about it.
+        Bounds on the expected iterations: the paper's for GSEMO, the contract's for other algorithms, and the sharper
+        one; None where nothing is proved about the event.
     """
 
     problem: str
@@ -86,7 +89,7 @@ class HittingTimes:
 
     @property
     def ratio(self) -> float:
-        """`expected` as a share of the paper's bound; NaN without a bound."""
+        """`expected` as a share of the bound; NaN without one."""
         return nan if self.bound is None else self.expected / self.bound
 
     def summary(self) -> dict[str, Any]:
@@ -157,12 +160,12 @@ class HittingTimes:
 
 def hitting_times(
     problem: Problem,
-    algorithm: Any = "gsemo",
+    algorithm: str | Algorithm = "gsemo",
     target: Event = "theorem",
     runs: int = 100,
     n_jobs: int | None = None,
     *,
-    mutation: Any = "bitwise",
+    mutation: str | Mutation = "bitwise",
     max_iter: int = 10**8,
     random_state: RandomState = 0,
     p: int = 1,
@@ -216,21 +219,21 @@ def hitting_times(
     if max_iter < 1:
         raise ValueError(f"max_iter must be at least 1; got {max_iter}.")
     goal = goal_for(problem, target, p=p, epsilon=epsilon, optimum=optimum)
-    what, cost = described(problem, algorithm, mutation), goal.cost if goal.cost < inf else None
+    composed, cost = named(algorithm, mutation), goal.cost if goal.cost < inf else None
+    what = {"experiment": "hitting times", **described(problem, composed), "event": goal.event, "cost": cost}
     rows = run_all(
-        partial(_measure, problem, algorithm, mutation, goal, max_iter),
+        partial(_measure, problem, composed, goal, max_iter),
         runs,
         random_state=random_state,
         n_jobs=n_jobs,
         file=file,
-        experiment={"experiment": "hitting times", **what, "event": goal.event, "cost": cost, "max_iter": max_iter},
+        experiment={**what, "max_iter": max_iter},
         columns=COLUMNS,
     )
-    named = f"{what['algorithm']}, {what['mutation']}" if what["mutation"] != "bitwise" else what["algorithm"]
-    theorem = named == "gsemo"  # the theorems are about Algorithm 1
+    plain = composed == ALGORITHMS["gsemo"]  # the theorems are about Algorithm 1, its contract about all
     return HittingTimes(
         problem=problem.name,
-        algorithm=named,
+        algorithm=label(algorithm, mutation),
         event=goal.event,
         n=problem.space.n,
         k=problem.k,
@@ -240,13 +243,13 @@ def hitting_times(
         reached=np.array([row["reached"] for row in rows], dtype=bool),
         mean_population=np.array([row["mean_population"] for row in rows], dtype=np.float64),
         costs=np.array([row["cost"] for row in rows], dtype=np.float64),
-        bound=goal.paper if theorem else None,
-        sharper=goal.sharper if theorem else None,
+        bound=goal.paper if plain else goal.contracted(problem, composed, p, epsilon),
+        sharper=goal.sharper if plain else None,
     )
 
 
-def _measure(problem: Problem, algorithm: Any, mutation: Any, goal: Goal, max_iter: int, seed: int) -> Row | None:
-    run = evolved(problem, algorithm, mutation, seed, max_iter, stop=goal.stop)
+def _measure(problem: Problem, algorithm: Algorithm, goal: Goal, max_iter: int, seed: int) -> Row | None:
+    run = evolve(problem, algorithm, max_iter, seed, stop=goal.stop)
     if run.interrupted:
         return None
     return {

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
-from certiclust.evolution import Run, gsemo
+from certiclust.evolution import Algorithm, Mutation
 from certiclust.evolution.interrupt import catch_interrupt
 from certiclust.problems import Problem
 from certiclust.theory.experiments.records import Record, Row
@@ -74,12 +74,7 @@ def _numbered(measure: Measure, run: int, seed: int) -> Row | None:
     return None if row is None else {"run": run, "seed": seed, **row}
 
 
-def evolved(problem: Problem, algorithm: Any, mutation: Any, seed: int, max_iter: int, **until: Any) -> Run:
-    """Run an algorithm by name or composed; the one place where the experiments call the evolution."""
-    return gsemo(problem, max_iter, seed, **until)
-
-
-def described(problem: Problem, algorithm: Any, mutation: Any) -> dict[str, Any]:
+def described(problem: Problem, algorithm: Algorithm) -> dict[str, Any]:
     """Return what tells an experiment from others: the problem with a fingerprint of its data, and the algorithm."""
     space = problem.space
     digest = hashlib.sha256()
@@ -95,6 +90,14 @@ def described(problem: Problem, algorithm: Any, mutation: Any) -> dict[str, Any]
         **own,
         "metric": space.metric.name,
         "data": digest.hexdigest()[:16],
-        "algorithm": algorithm if isinstance(algorithm, str) else repr(algorithm),
-        "mutation": mutation if isinstance(mutation, str) else repr(mutation),
+        "algorithm": repr(algorithm),
     }
+
+
+def label(algorithm: str | Algorithm, mutation: str | Mutation) -> str:
+    """Return what to call an algorithm in a table: as it was asked for."""
+    if isinstance(algorithm, Algorithm):
+        return algorithm.name
+    if mutation == "bitwise":
+        return algorithm
+    return f"{algorithm}, {mutation if isinstance(mutation, str) else mutation.name}"

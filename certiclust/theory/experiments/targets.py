@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from math import inf
 from typing import Literal
 
-from certiclust.evolution import Certified, Criterion, Run, Sized
+from certiclust.evolution import Algorithm, Certified, Criterion, Run, Sized
 from certiclust.evolution.stopping import Target
 from certiclust.problems import FairKMedianProblem, KMeansProblem, KMedianProblem, MaxProblem, Problem
-from certiclust.theory.theorems import BALLS, CONDITION, SIZE, iteration_bound
+from certiclust.theory.theorems import BALLS, CONDITION, LOCAL, SIZE, Bounds, iteration_bound
 
 #: Events by name; a number is a cost.
 Event = Literal["theorem", "size", "balls", "optimum"] | float
@@ -31,6 +31,8 @@ class Goal:
         The cost to be reached; infinite where any will do.
     paper, sharper : float or None
         Bounds on the expected iterations; None where no theorem is about this event.
+    phase : str
+        The phase of the theorem that it ends; empty where there is none.
     """
 
     event: str
@@ -38,6 +40,14 @@ class Goal:
     cost: float = inf
     paper: float | None = None
     sharper: float | None = None
+    phase: str = ""
+
+    def contracted(self, problem: Problem, algorithm: Algorithm, p: int, epsilon: float) -> float | None:
+        """Return the bound that the contract of another algorithm gives, in offspring; None where it gives none."""
+        contract = algorithm.contract(problem, epsilon=epsilon)
+        if not contract.elitist or self.phase not in contract.phases or p != 1:
+            return None
+        return Bounds(contract.ratio, contract.phases).until(self.phase) * contract.offspring
 
     def reached(self, run: Run) -> bool:
         """Return whether a run met the event."""
@@ -90,32 +100,29 @@ def goal_for(
             raise ValueError(f"a target cost must be finite and not negative; got {target}.")
         return Goal(f"cost {target:.8g}", Target(target), float(target))
     if target == "size":
-        paper, sharper = _until(problem, SIZE, p, epsilon)
-        return Goal(SIZE, Sized(), paper=paper, sharper=sharper)
+        return _phase(problem, SIZE, Sized(), p, epsilon)
     if target == "balls":
         if not isinstance(problem, FairKMedianProblem):
             raise ValueError(f"target='balls' is about fair k-median; {problem.name} has no critical balls.")
-        paper, sharper = _until(problem, BALLS, p, epsilon)
-        return Goal(BALLS, Certified(), paper=paper, sharper=sharper)
+        return _phase(problem, BALLS, Certified(), p, epsilon)
     if target == "optimum":
         cost = _optimum(problem) if optimum is None else optimum
         return Goal("certified optimum", Target(cost * SAME), cost * SAME)
     if target != "theorem":
         raise ValueError(f"target must be 'theorem', 'size', 'balls', 'optimum' or a cost; got {target!r}.")
     if isinstance(problem, MaxProblem):
-        paper, sharper = _until(problem, CONDITION, p, epsilon)
-        return Goal(CONDITION, Certified(), paper=paper, sharper=sharper)
+        return _phase(problem, CONDITION, Certified(), p, epsilon)
     return _ratio(problem, p, epsilon, certified_optimum(problem)[1] if optimum is None else optimum)
 
 
-def _until(problem: Problem, phase: str, p: int, epsilon: float) -> tuple[float | None, float | None]:
-    """Return both bounds on the iterations to the end of a phase; None where the theorem has no such phase."""
+def _phase(problem: Problem, phase: str, stop: Criterion, p: int, epsilon: float) -> Goal:
+    """Return the end of a phase as a goal, without bounds where the theorem has no such phase."""
     if isinstance(problem, FairKMedianProblem) and problem.strict:
-        return None, None
+        return Goal(phase, stop)
     theorem = iteration_bound(problem, p=p, epsilon=epsilon)
     if phase not in theorem.phases:
-        return None, None
-    return theorem.paper.until(phase), theorem.sharper.until(phase)
+        return Goal(phase, stop)
+    return Goal(phase, stop, inf, theorem.paper.until(phase), theorem.sharper.until(phase), phase)
 
 
 def _ratio(problem: Problem, p: int, epsilon: float, optimum: float) -> Goal:
@@ -136,7 +143,7 @@ def _ratio(problem: Problem, p: int, epsilon: float, optimum: float) -> Goal:
         raise ValueError("the optimum is 0, so no ratio to it can be measured; give a cost as target.")
     cost = ratio * optimum
     event = f"{ratio:.4g} x optimum"
-    return Goal(event, Target(cost), cost, theorem.paper.iterations, theorem.sharper.iterations)
+    return Goal(event, Target(cost), cost, theorem.paper.iterations, theorem.sharper.iterations, LOCAL)
 
 
 def _optimum(problem: Problem) -> float:
