@@ -45,13 +45,15 @@ class ComposedEngine(Engine):
     @property
     def members(self) -> int:
         """|P|, clones counted."""
-        return int(self._population.tally[0])
+        return int(self._population.lists.tally[0])
 
     @property
     def population(self) -> list[Member]:
         """The different sets in P, smallest first; for MOEA/D those of its external archive."""
-        people, aside = (int(count) for count in self._population.tally[:2])
-        slots = self._population.people[people : people + aside] if aside else self._population.people[:people]
+        people, aside = (int(count) for count in self._population.lists.tally[:2])
+        slots = (
+            self._population.lists.people[people : people + aside] if aside else self._population.lists.people[:people]
+        )
         size = self._population.objectives.size
         members = [self._member(slot, size[slot]) for slot in np.unique(slots)]
         return sorted(members, key=lambda member: (len(member.centers), member.f1))

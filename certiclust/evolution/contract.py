@@ -257,7 +257,9 @@ def _meeting(problem: FairKMedianProblem, chance: float, offspring: int) -> floa
     sizes = np.sort(np.bincount(problem.groups[problem.groups >= 0]))
     spare = problem.k - len(sizes)
     points = np.cumsum(sizes)
-    return sum(waiting(min(1.0, chance * (spare + i) * int(points[i - 1])), offspring) for i in range(1, len(sizes) + 1))
+    return sum(
+        waiting(min(1.0, chance * (spare + i) * int(points[i - 1])), offspring) for i in range(1, len(sizes) + 1)
+    )
 
 
 def _no_search(problem: SumProblem) -> str:
