@@ -132,6 +132,6 @@ def _check_memory(problem: Problem, slots: int) -> None:
     if need > limit:
         raise ValueError(
             f"{slots} solutions at a time on {problem.space.n} rows need up to {need * 8 // 2**20} MiB, above "
-            f"{limit * 8 // 2**20} MiB (4 times sklearn's working_memory); raise sklearn.set_config(working_memory=...), "
-            "use fewer clusters, or algorithm='gsemo', which holds fewer."
+            f"{limit * 8 // 2**20} MiB (4 times sklearn's working_memory); raise "
+            "sklearn.set_config(working_memory=...), use fewer clusters, or algorithm='gsemo', which holds fewer."
         )

@@ -173,9 +173,9 @@ class HypervolumeSurvival(Survival):
 class DecompositionSurvival(Survival):
     r"""One solution for each weighting of the objectives, and an external archive of the non-dominated: MOEA/D.
 
-    Subproblem i of N maximises :math:`(1 - w) f_1 + w f_2/k` with :math:`w = i/(N-1)`, f1 on the scale between the least
-    and the largest finite value seen; every offspring is offered to all of them, and subproblems are chosen as any
-    parent is. Equal solutions are told apart by f1, so the last subproblem, w = 1, holds the best of the largest
+    Subproblem i of N maximises :math:`(1 - w) f_1 + w f_2/k` with :math:`w = i/(N-1)`, f1 on the scale between the
+    least and the largest finite value seen; every offspring is offered to all of them, and subproblems are chosen as
+    any parent is. Equal solutions are told apart by f1, so the last subproblem, w = 1, holds the best of the largest
     solutions for good. A weighted sum need not keep the other sizes, so for the max problems nothing is claimed.
 
     References
