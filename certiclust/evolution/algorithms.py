@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from certiclust.evolution.components import (
     ArchiveSurvival,
@@ -60,10 +60,10 @@ class Algorithm:
     """
 
     name: str = "a composed algorithm"
-    selection: Selection = UniformSelection()
-    mutation: Mutation = BitwiseMutation()
-    crossover: Crossover = NoCrossover()
-    survival: Survival = ArchiveSurvival()
+    selection: Selection = field(default_factory=UniformSelection)
+    mutation: Mutation = field(default_factory=BitwiseMutation)
+    crossover: Crossover = field(default_factory=NoCrossover)
+    survival: Survival = field(default_factory=ArchiveSurvival)
     members: int | None = None
     offspring: int | None = None
 

@@ -45,13 +45,15 @@ class ComposedEngine(Engine):
     @property
     def members(self) -> int:
         """|P|, clones counted."""
-        return int(self._population.tally[0])
+        return int(self._population.lists.tally[0])
 
     @property
     def population(self) -> list[Member]:
         """The different sets in P, smallest first; for MOEA/D those of its external archive."""
-        people, aside = (int(count) for count in self._population.tally[:2])
-        slots = self._population.people[people : people + aside] if aside else self._population.people[:people]
+        people, aside = (int(count) for count in self._population.lists.tally[:2])
+        slots = (
+            self._population.lists.people[people : people + aside] if aside else self._population.lists.people[:people]
+        )
         size = self._population.objectives.size
         members = [self._member(slot, size[slot]) for slot in np.unique(slots)]
         return sorted(members, key=lambda member: (len(member.centers), member.f1))
@@ -130,6 +132,6 @@ def _check_memory(problem: Problem, slots: int) -> None:
     if need > limit:
         raise ValueError(
             f"{slots} solutions at a time on {problem.space.n} rows need up to {need * 8 // 2**20} MiB, above "
-            f"{limit * 8 // 2**20} MiB (4 times sklearn's working_memory); raise sklearn.set_config(working_memory=...), "
-            "use fewer clusters, or algorithm='gsemo', which holds fewer."
+            f"{limit * 8 // 2**20} MiB (4 times sklearn's working_memory); raise "
+            "sklearn.set_config(working_memory=...), use fewer clusters, or algorithm='gsemo', which holds fewer."
         )

@@ -7,9 +7,9 @@ local search that it imitates within
 
 .. math:: \frac{1}{1 - (1 - \Pr_{sel} \Pr_{rep}(p, q))^\lambda} \cdot \log_{1/(1-\delta)} \frac{f_{init}}{OPT}
 
-expected iterations of :math:`\lambda` offspring each. What comes before a feasible solution is there (growing to size k,
-meeting all critical balls), and the climb of the max problems, are phases of the same kind, with a sum of waiting times
-in place of the logarithm.
+expected iterations of :math:`\lambda` offspring each. What comes before a feasible solution is there (growing to size
+k, meeting all critical balls), and the climb of the max problems, are phases of the same kind, with a sum of waiting
+times in place of the logarithm.
 """
 
 from __future__ import annotations
@@ -257,9 +257,14 @@ def _meeting(problem: FairKMedianProblem, chance: float, offspring: int) -> floa
     sizes = np.sort(np.bincount(problem.groups[problem.groups >= 0]))
     spare = problem.k - len(sizes)
     points = np.cumsum(sizes)
+<<<<<<< HEAD
     return sum(
         waiting(min(1.0, chance * (spare + i) * int(points[i - 1])), offspring) for i in range(1, len(sizes) + 1)
     )
+=======
+    chances = [chance * (spare + i) * int(points[i - 1]) for i in range(1, len(sizes) + 1)]
+    return sum(waiting(c, offspring) for c in chances)
+>>>>>>> lab8
 
 
 def _no_search(problem: SumProblem) -> str:

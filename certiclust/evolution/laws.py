@@ -72,9 +72,9 @@ def bitwise_law(m: int, k: int, *, pure_removals: bool) -> FlipLaw:
 
 
 def flip_count_law(flips: FloatArray, m: int, k: int, *, pure_removals: bool) -> FlipLaw:
-    """Return the law of flipping j uniform positions of `m` with probability ``flips[j]``; counts above 2k are given up.
+    """Return the law of flipping j uniform positions of `m` with probability ``flips[j]``, j = 0..2k.
 
-    Nothing is lost by that: with more than 2k flips a set of at most k has more than k left.
+    More are not needed: with more than 2k flips a set of at most k has more than k left.
     """
     most = min(k, m, len(flips) - 1)
     a, b = (part.ravel() for part in np.meshgrid(np.arange(most + 1), np.arange(most + 1), indexing="ij"))

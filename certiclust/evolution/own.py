@@ -11,17 +11,17 @@ from typing import Any
 class SubsetProblem:
     r"""A subset-selection problem for the algorithms of `certiclust.evolution`, at compiled speed.
 
-    f2 is the number of things chosen, as in the paper, and the cost of a run is minus the value. f1 is yours: the pair (minus the violated constraints, value),
-    compared lexicographically, both maximised. You give the tables that f1 is computed from, one row for each of the
-    solutions that an algorithm holds at a time (its *slots*), as a `typing.NamedTuple` of arrays with methods that numba
-    can compile:
+    f2 is the number of things chosen, as in the paper. f1 is yours: the pair (minus the violated constraints, value),
+    compared lexicographically and maximised; the cost of a run is minus the value. You give the tables that f1 is
+    computed from, one row for each of the solutions that an algorithm holds at a time (its *slots*), as a
+    `typing.NamedTuple` of arrays with methods that numba can compile:
 
     ``value(self, slot, removed, added) -> float``
         The value of the set in a slot without the things `removed` and with the things `added` (arrays of integers, no
         thing in both). The tables must be the same afterwards as before.
     ``violations(self, slot, removed, added) -> int``
-        How many constraints that set violates; leave it out if there are none. Solutions of size k without violations are
-        the feasible ones.
+        How many constraints that set violates; leave it out if there are none. Solutions of size k that violate none
+        are the feasible ones.
     ``store(self, parent, slot, removed, added) -> None``
         Write the tables of `slot`, which holds that set from now on. The slot held something else before.
 

@@ -10,7 +10,7 @@ def steps_to_ratio(delta: float, spread: float, ratio: float) -> float:
 
     The lemma (`certiclust.evolution.contract`) counts the steps down to OPT itself. A solution above
     :math:`\alpha\,OPT` is no approximate local optimum, so every success until then gains the factor
-    :math:`1 - \delta`, and :math:`\lceil \log_{1/(1-\delta)}(f_{init} / (\alpha\,OPT)) \rceil` successes suffice for the ratio.
+    :math:`1 - \delta`, and :math:`\lceil \log_{1/(1-\delta)}(f_{init} / (\alpha\,OPT)) \rceil` successes suffice.
 
     Parameters
     ----------

@@ -82,9 +82,9 @@ class BitwiseMutation(UnbiasedMutation):
 class HeavyTailedMutation(UnbiasedMutation):
     r"""Flip each bit with probability :math:`\alpha/m`, :math:`\alpha` drawn anew from a power law.
 
-    :math:`\Pr(\alpha) \propto \alpha^{-\beta}` for :math:`\alpha = 1, \dots, \lfloor m/2 \rfloor`. Jumps of every size have
-    a probability that falls like a power of the size, and a single flip is still made with constant probability. The
-    kernels hold a table of the flips up to k = 150.
+    :math:`\Pr(\alpha) \propto \alpha^{-\beta}` for :math:`\alpha = 1, \dots, \lfloor m/2 \rfloor`. Jumps of every size
+    have a probability that falls like a power of the size, and a single flip is still made with constant probability.
+    The kernels hold a table of the flips, up to k = 150.
 
     Attributes
     ----------

@@ -103,9 +103,9 @@ class CrowdingSurvival(Survival):
 class NichingSurvival(Survival):
     r"""Whole fronts while there is room, then members spread over reference directions: NSGA-III.
 
-    The objectives are normalised by the two ends of the first front. The end with the most centres then lies on an axis,
-    which is one of the directions, and each direction that has someone gets its nearest member first: the best of the
-    largest solutions is kept if there are at least two and at most N directions. Other sizes can share a direction,
+    The objectives are normalised by the two ends of the first front. The end with the most centres then lies on an
+    axis, which is one of the directions, and each direction that has someone gets its nearest member first: the best of
+    the largest solutions is kept if there are at least two and at most N directions. Other sizes can share a direction,
     so for the max problems nothing is claimed.
 
     Attributes
@@ -142,8 +142,8 @@ class HypervolumeSurvival(Survival):
     r"""Drop from the last front the member whose hypervolume contribution is least, ties at random: SMS-EMOA.
 
     With :math:`\mu \ge k + 1` no non-dominated vector is lost: if there is only one front, its at most k + 1 vectors
-    have :math:`\mu + 1` members, and twins contribute nothing. The reference point lies below the front: f2 = -1, and f1
-    one range of the finite values below the least.
+    have :math:`\mu + 1` members, and twins contribute nothing. The reference point lies below the front: f2 = -1, and
+    f1 one range of the finite values below the least.
 
     References
     ----------
@@ -173,10 +173,10 @@ class HypervolumeSurvival(Survival):
 class DecompositionSurvival(Survival):
     r"""One solution for each weighting of the objectives, and an external archive of the non-dominated: MOEA/D.
 
-    Subproblem i of N maximises :math:`(1 - w) f_1 + w f_2/k` with :math:`w = i/(N-1)`, f1 on the scale between the least and
-    the largest finite value seen; every offspring is offered to all of them, and subproblems are chosen as any parent
-    is. Equal solutions are told apart by f1, so the last subproblem, w = 1, holds the best of the largest solutions for
-    good. A weighted sum need not keep the other sizes, so for the max problems nothing is claimed.
+    Subproblem i of N maximises :math:`(1 - w) f_1 + w f_2/k` with :math:`w = i/(N-1)`, f1 on the scale between the
+    least and the largest finite value seen; every offspring is offered to all of them, and subproblems are chosen as
+    any parent is. Equal solutions are told apart by f1, so the last subproblem, w = 1, holds the best of the largest
+    solutions for good. A weighted sum need not keep the other sizes, so for the max problems nothing is claimed.
 
     References
     ----------

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from certiclust.evolution.kernels import maxima as max_kernels
 from certiclust.evolution.kernels import sums as sum_kernels
 from certiclust.evolution.kernels.archive import EVALUATIONS, IMPROVED, ITERATIONS, ending, fill_tables, offspring
+from certiclust.evolution.kernels.choice import flips_of
 from certiclust.evolution.kernels.maxima import COST, H, Maxima
 from certiclust.evolution.kernels.population import (
     ASIDE,
@@ -31,18 +32,21 @@ from certiclust.evolution.kernels.population import (
     VIOLATIONS,
     Population,
     free_slot,
-    let_go,
+    give_back,
     note_best,
 )
-from certiclust.evolution.kernels.reproduction import TOO_LARGE, choose, reproduce
-from certiclust.evolution.kernels.rng import State
+from certiclust.evolution.kernels.reproduction import choose, cross
+from certiclust.evolution.kernels.rng import State, below, uniform
 from certiclust.evolution.kernels.sums import Sums
 from certiclust.evolution.kernels.survival import survive
 from certiclust.evolution.laws import FlipLaw
-from certiclust.evolution.recipe import ARCHIVE, DECOMPOSITION, Recipe
+from certiclust.evolution.recipe import ARCHIVE, BALANCED, COMMA, DECOMPOSITION, UNIFORM, Recipe
 from certiclust.space.compiled import INNER, KERNEL, PART
 
 IntArray = NDArray[np.int64]
+
+#: In place of the number of removals: more than k centres, so the offspring is not considered, as in Algorithm 1.
+TOO_LARGE = -1
 
 
 def judge(state: Any, population: Population, z: int, new: int, removed: IntArray, added: IntArray) -> None:
@@ -186,23 +190,26 @@ def settle(problem: Any, population: Population, before: int) -> None:
 
     `before` is how many entries P had.
     """
-    tally, archive = population.tally, population.archive
-    for t in range(tally[PEOPLE] + tally[ASIDE]):
-        z = population.chosen[t]
-        population.holders[z] += 1
-        if population.parent[z] >= 0:
+    archive, lists = population.archive, population.lists
+    chosen, tally, holders, parent = lists.chosen, lists.tally, population.holders, population.parent
+    after = tally[PEOPLE] + tally[ASIDE]
+    for t in range(after):
+        z = chosen[t]
+        holders[z] += 1
+        if parent[z] >= 0:
             a, b = population.counts[z, 0], population.counts[z, 1]
             moves = population.moves[z]
-            store(problem, population, population.parent[z], z, moves[:a], moves[a : a + b])
-            population.parent[z] = -1
+            store(problem, population, parent[z], z, moves[:a], moves[a : a + b])
+            parent[z] = -1
             for i in range(population.objectives.size[z]):
                 archive.inside[z, archive.members[z, i]] = 1
-    for t in range(before):
-        let_go(population, population.people[t])
-    for t in range(tally[BROOD]):
-        let_go(population, population.brood[t])
-    for t in range(tally[PEOPLE] + tally[ASIDE]):
-        population.people[t] = population.chosen[t]
+    for t in range(before + tally[BROOD]):
+        z = lists.people[t] if t < before else lists.brood[t - before]
+        holders[z] -= 1
+        if holders[z] == 0:
+            give_back(population, z)
+    for t in range(after):
+        lists.people[t] = chosen[t]
     tally[READY] = 0
 
 
@@ -226,8 +233,10 @@ def advance(
     or, with `certified`, the theorem's condition is seen or, with `sized`, the first size-k solution is found. A
     generation may be left incomplete; the next call goes on with it.
     """
-    archive, tally = population.archive, population.tally
-    counters = archive.counters
+    archive, f, lists, room = population.archive, population.objectives, population.lists, population.room
+    tally, people, brood, holders, sizes = lists.tally, lists.people, lists.brood, population.holders, f.size
+    counters, mean = archive.counters, archive.sizes
+    idle, relevant = law.idle, law.relevant
     k = population.best.size
     removed, added = np.empty(k + 1, dtype=np.int64), np.empty(k + 1, dtype=np.int64)
     clones_matter = recipe.survival != ARCHIVE and recipe.survival != DECOMPOSITION
@@ -236,29 +245,40 @@ def advance(
         if counters[ITERATIONS] >= end:
             break
         counters[ITERATIONS] += 1
-        archive.sizes[0] += tally[PEOPLE]
-        z = choose(population, recipe, state)
-        a, b = reproduce(population, recipe, law, z, state, removed, added)
-        size = population.objectives.size[z] - a + b
+        mean[0] += tally[PEOPLE]
+        if recipe.selection == UNIFORM:
+            z = people[below(state, tally[PEOPLE])]
+        else:
+            z = choose(f, lists, room, recipe, state)
+        s = sizes[z]
+        a = b = 0
+        if recipe.crossover_rate > 0.0 and uniform(state) < recipe.crossover_rate:
+            a, b = cross(population, z, recipe.crossover == BALANCED, state, removed, added)
+        else:
+            u = uniform(state) - idle[s]
+            if u >= relevant[s]:
+                a = TOO_LARGE
+            elif u >= 0.0:
+                a, b = flips_of(archive, law, z, s, u / relevant[s], state, removed, added)
         tally[BORN] += 1
         child = -1
-        if a == TOO_LARGE:
-            pass  # as in Algorithm 1, it is not considered any further
-        elif a + b > 0:
-            child = deliver(problem, population, z, size, removed[:a], added[:b])
-        elif clones_matter:
+        if a + b > 0:
+            child = deliver(problem, population, z, s - a + b, removed[:a], added[:b])
+        elif clones_matter and a == 0:
             child = z
         if child >= 0:
-            population.brood[tally[BROOD]] = child
-            population.holders[child] += 1
+            brood[tally[BROOD]] = child
+            holders[child] += 1
             tally[BROOD] += 1
         if tally[BORN] == recipe.offspring:
-            if tally[BROOD] > 0:
+            if tally[BROOD] > 0 and recipe.survival != COMMA and holders[brood[0]] == tally[PEOPLE] + tally[BROOD]:
+                holders[brood[0]] -= tally[BROOD]  # all are one and the same set, and so is whatever survives
+            elif tally[BROOD] > 0:
                 before = tally[PEOPLE] + tally[ASIDE]
-                survive(population, recipe, k, state)
+                survive(f, lists, room, recipe, k, state)
                 settle(problem, population, before)
             tally[BORN] = tally[BROOD] = 0
-        if a + b > 0 and size == k:
+        if a + b > 0 and s - a + b == k:
             found, cost, enough = reached(problem, population)
             end = ending(counters, found, last, patience)
             if sized or cost <= target or (certified and enough):

@@ -39,33 +39,48 @@ class Objectives(NamedTuple):
     major: IntArray
 
 
-class Population(NamedTuple):
-    """P, the brood of the present generation, and the room that survival works in.
+class Lists(NamedTuple):
+    """P, the `brood` of the present generation and `chosen`, the next P, as lists of slots; lengths are in `tally`."""
 
-    Per slot: `objectives`, `holders` (how many entries of the lists are this slot), `parent` (the slot that a set
-    without tables was made from, -1 once it has its own) with its `moves` (removed, then added) and their `counts`.
-    `people`, `brood` and `chosen` (the next P) are lists of slots. `best` is the best size-k set seen.
-    """
-
-    archive: Archive
-    objectives: Objectives
-    holders: IntArray
-    parent: IntArray
-    moves: IntArray
-    counts: IntArray
     people: IntArray
     brood: IntArray
     chosen: IntArray
+    tally: IntArray
+
+
+class Room(NamedTuple):
+    """What ranking works in, one place for each entry of a list; `served` for each reference direction.
+
+    `seen` is the range of the finite values of f1 so far.
+    """
+
     order: IntArray
     buffer: IntArray
     front: IntArray
     line: IntArray
-    served: IntArray
     level: FloatArray
     score: FloatArray
     chances: FloatArray
+    served: IntArray
     seen: FloatArray
-    tally: IntArray
+
+
+class Population(NamedTuple):
+    """P and its slots.
+
+    Per slot: the set itself in `archive`, its `objectives`, `holders` (how many entries of the lists are this slot),
+    `parent` (the slot that a set without tables was made from, -1 once it has its own) with its `moves` (removed, then
+    added) and their `counts`. `best` is the best size-k set seen, with its f1 in `record`.
+    """
+
+    archive: Archive
+    objectives: Objectives
+    lists: Lists
+    room: Room
+    holders: IntArray
+    parent: IntArray
+    moves: IntArray
+    counts: IntArray
     best: IntArray
     record: FloatArray
 
@@ -74,33 +89,27 @@ def new_population(archive: Archive, k: int, recipe: Recipe, aside: int) -> Popu
     """Return P with copies of the empty set, which is in slot 0 of the archive, and so much room for others aside."""
     slots = archive.value.size
     entries = recipe.members + recipe.offspring + aside
+    copies = 1 if recipe.survival == ARCHIVE else recipe.members
     major = np.zeros(slots, dtype=np.int64)
     major[0] = -archive.violations[0]
     population = Population(
         archive=archive,
         objectives=Objectives(np.zeros(slots, dtype=np.int64), archive.violations, archive.value, major),
+        lists=Lists(*(np.zeros(entries, dtype=np.int64) for _ in range(3)), tally=np.zeros(5, dtype=np.int64)),
+        room=Room(
+            *(np.zeros(entries, dtype=np.int64) for _ in range(4)),
+            *(np.zeros(entries) for _ in range(3)),
+            served=np.zeros((2, recipe.references), dtype=np.int64),
+            seen=np.array([np.inf, -np.inf]),
+        ),
         holders=np.zeros(slots, dtype=np.int64),
         parent=np.full(slots, -1, dtype=np.int64),
         moves=np.empty((slots, 2 * k), dtype=np.int64),
         counts=np.zeros((slots, 2), dtype=np.int64),
-        people=np.zeros(recipe.members + aside, dtype=np.int64),
-        brood=np.zeros(recipe.offspring, dtype=np.int64),
-        chosen=np.zeros(entries, dtype=np.int64),
-        order=np.zeros(entries, dtype=np.int64),
-        buffer=np.zeros(entries, dtype=np.int64),
-        front=np.zeros(entries, dtype=np.int64),
-        line=np.zeros(entries, dtype=np.int64),
-        served=np.zeros((2, recipe.references), dtype=np.int64),
-        level=np.zeros(entries),
-        score=np.zeros(entries),
-        chances=np.zeros(entries),
-        seen=np.array([np.inf, -np.inf]),
-        tally=np.zeros(5, dtype=np.int64),
         best=np.zeros(k, dtype=np.int64),
         record=np.array([np.inf, -np.inf]),
     )
-    copies = 1 if recipe.survival == ARCHIVE else recipe.members
-    population.tally[PEOPLE] = population.holders[0] = copies
+    population.lists.tally[PEOPLE] = population.holders[0] = copies
     return population
 
 
@@ -114,11 +123,8 @@ def free_slot(population: Population) -> int:
 
 
 @njit(**INNER)
-def let_go(population: Population, z: int) -> None:
-    """Take one entry for a slot from a list; the last one gives the slot back."""
-    population.holders[z] -= 1
-    if population.holders[z] > 0:
-        return
+def give_back(population: Population, z: int) -> None:
+    """Give back a slot that no list holds any more."""
     archive = population.archive
     if population.parent[z] < 0:
         for t in range(population.objectives.size[z]):

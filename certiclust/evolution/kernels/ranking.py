@@ -159,11 +159,12 @@ def contributions(
         height = f.size[x] + 1
         if t < length - 1:
             height = f.size[x] - f.size[order[line[t + 1]]]
-        twin = t > 0 and _same(f, x, order[line[t - 1]])
-        twin = twin or (t < length - 1 and _same(f, x, order[line[t + 1]]))
+        twin = t > 0 and same(f, x, order[line[t - 1]])
+        twin = twin or (t < length - 1 and same(f, x, order[line[t + 1]]))
         score[here] = 0.0 if twin else max(width * height, TINY)
 
 
 @njit(**INNER)
-def _same(f: Objectives, x: int, y: int) -> bool:
+def same(f: Objectives, x: int, y: int) -> bool:
+    """Return whether two slots have the same objective vector."""
     return f.major[x] == f.major[y] and f.value[x] == f.value[y]

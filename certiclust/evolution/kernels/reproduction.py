@@ -1,4 +1,4 @@
-"""Which parent, and what its offspring loses and gains: selection, mutation and crossover on a population of slots."""
+"""Which parent, where that is not uniform, and how two parents are crossed, on a population of slots."""
 
 from __future__ import annotations
 
@@ -6,131 +6,96 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from certiclust.evolution.kernels.archive import Archive
-from certiclust.evolution.kernels.choice import flips_of
-from certiclust.evolution.kernels.population import PEOPLE, READY, Population, larger_f1
+from certiclust.evolution.kernels.population import PEOPLE, READY, Lists, Objectives, Population, Room, larger_f1
 from certiclust.evolution.kernels.ranking import contributions, crowding, flatten, fronts, line_of, shuffle, sort_down
 from certiclust.evolution.kernels.rng import State, below, uniform
-from certiclust.evolution.laws import FlipLaw
-from certiclust.evolution.recipe import BALANCED, BEST_BIASED, BY_CROWDING, UNIFORM, Recipe
-from certiclust.space.compiled import INNER
+from certiclust.evolution.recipe import BEST_BIASED, BY_CROWDING, Recipe
+from certiclust.space.compiled import INNER, PART
 
 IntArray = NDArray[np.int64]
 
-#: What `reproduce` says of an offspring with more than k centres.
-TOO_LARGE = -1
 
-
-@njit(**INNER)
-def prepare(population: Population, recipe: Recipe, state: State) -> None:
-    """Compute what the parent selection needs to know of the present P, once for as long as P stays."""
-    population.tally[READY] = 1
-    if recipe.selection == BEST_BIASED:
-        find_best(population, recipe.threshold)
-    elif recipe.selection != UNIFORM:
-        rank_by_diversity(population, recipe.selection == BY_CROWDING, state)
-
-
-@njit(**INNER)
-def find_best(population: Population, threshold: float) -> None:
+@njit(**PART)
+def find_best(f: Objectives, lists: Lists, room: Room, threshold: float) -> None:
     """Put the best member first in `line`: the largest with f1 of at least the threshold, of those the best in f1."""
-    f, people = population.objectives, population.people
+    people = lists.people
     best = -1
-    for t in range(population.tally[PEOPLE]):
+    for t in range(lists.tally[PEOPLE]):
         z = people[t]
         if f.value[z] < threshold:
             continue
         if best < 0 or f.size[z] > f.size[best] or (f.size[z] == f.size[best] and larger_f1(f, z, best)):
             best = z
-    population.line[0] = best
+    room.line[0] = best
 
 
-@njit(**INNER)
-def rank_by_diversity(population: Population, by_crowding: bool, state: State) -> None:
+@njit(**PART)
+def rank_by_diversity(f: Objectives, lists: Lists, room: Room, by_crowding: bool, state: State) -> None:
     """Sort P in `line` by front, then diversity, ties at random, and write the power-law chances of the ranks."""
-    f, order, front, line = population.objectives, population.order, population.front, population.line
-    count = population.tally[PEOPLE]
+    order, front, line = room.order, room.front, room.line
+    count = lists.tally[PEOPLE]
     for t in range(count):
-        order[t] = population.people[t]
+        order[t] = lists.people[t]
     shuffle(order, count, state)
-    sort_down(order, count, f.major, f.value, population.buffer)
-    number = fronts(f, order, count, front, population.buffer)
-    flatten(f, order, count, population.level)
+    sort_down(order, count, f.major, f.value, room.buffer)
+    number = fronts(f, order, count, front, room.buffer)
+    flatten(f, order, count, room.level)
     for which in range(number):
         length = line_of(front, count, which, line)
         if by_crowding:
-            crowding(f, order, line, length, population.level, population.score)
+            crowding(f, order, line, length, room.level, room.score)
         else:
-            contributions(f, order, line, length, population.level, population.score)
+            contributions(f, order, line, length, room.level, room.score)
     for t in range(count):
         line[t] = t
         front[t] = -front[t]
     shuffle(line, count, state)
-    sort_down(line, count, front, population.score, population.buffer)
+    sort_down(line, count, front, room.score, room.buffer)
     total = 0.0
     for t in range(count):
         line[t] = order[line[t]]
         total += 1.0 / (t + 1.0) ** 2
-        population.chances[t] = total
+        room.chances[t] = total
 
 
 @njit(**INNER)
-def choose(population: Population, recipe: Recipe, state: State) -> int:
-    """Draw a parent and return its slot."""
-    count = population.tally[PEOPLE]
-    if recipe.selection == UNIFORM:
-        return population.people[below(state, count)]
-    if population.tally[READY] == 0:
-        prepare(population, recipe, state)
+def choose(f: Objectives, lists: Lists, room: Room, recipe: Recipe, state: State) -> int:
+    """Draw a parent by any rule but the uniform one, and return its slot.
+
+    What the rule needs to know of P is computed once for as long as P stays.
+    """
+    count = lists.tally[PEOPLE]
+    if lists.tally[READY] == 0:
+        lists.tally[READY] = 1
+        if recipe.selection == BEST_BIASED:
+            find_best(f, lists, room, recipe.threshold)
+        else:
+            rank_by_diversity(f, lists, room, recipe.selection == BY_CROWDING, state)
     if recipe.selection == BEST_BIASED:
         if uniform(state) < recipe.bias:
-            return population.line[0]
-        return population.people[below(state, count)]
-    u = uniform(state) * population.chances[count - 1]
+            return room.line[0]
+        return lists.people[below(state, count)]
+    u = uniform(state) * room.chances[count - 1]
     rank = 0
-    while rank < count - 1 and u >= population.chances[rank]:
+    while rank < count - 1 and u >= room.chances[rank]:
         rank += 1
-    return population.line[rank]
-
-
-@njit(**INNER)
-def reproduce(
-    population: Population, recipe: Recipe, law: FlipLaw, z: int, state: State, removed: IntArray, added: IntArray
-) -> tuple[int, int]:
-    """Write what an offspring of slot `z` loses and gains and return how many; (TOO_LARGE, 0) for more than k."""
-    s = population.objectives.size[z]
-    if recipe.crossover_rate > 0.0 and uniform(state) < recipe.crossover_rate:
-        mate = population.people[below(state, population.tally[PEOPLE])]
-        if mate == z:
-            return 0, 0
-        sizes = s, population.objectives.size[mate]
-        return cross(population.archive, z, mate, sizes, recipe.crossover == BALANCED, state, removed, added)
-    u = uniform(state)
-    idle = law.idle[s]
-    if u < idle:
-        return 0, 0
-    u -= idle
-    if u >= law.relevant[s]:
-        return TOO_LARGE, 0
-    return flips_of(population.archive, law, z, s, u / law.relevant[s], state, removed, added)
+    return room.line[rank]
 
 
 @njit(**INNER)
 def cross(
-    archive: Archive,
-    x: int,
-    y: int,
-    sizes: tuple[int, int],
-    balanced: bool,
-    state: State,
-    removed: IntArray,
-    added: IntArray,
+    population: Population, x: int, balanced: bool, state: State, removed: IntArray, added: IntArray
 ) -> tuple[int, int]:
-    """Write how the child of slots `x` and `y` differs from `x`, and return how many centres it loses and gains.
+    """Write how a child of slot `x` and a uniform mate differs from `x`; return how many centres it loses and gains.
 
     Balanced crossover keeps what both have and draws the rest uniformly from what one of them has, to the size of `x`.
     Union crossover takes everything, and draws k uniformly if that is more.
     """
+    archive, lists = population.archive, population.lists
+    y = lists.people[below(state, lists.tally[PEOPLE])]
+    if x == y:
+        return 0, 0
+    sizes = population.objectives.size[x], population.objectives.size[y]
     k = archive.members.shape[1]
     own = 0
     for i in range(sizes[0]):
