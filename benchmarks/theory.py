@@ -3,8 +3,8 @@
 Run ``python benchmarks/theory.py [section ...] [--seeds 0] [--csv DIR]``; without a section all of them, about half an
 hour. Algorithm 1 as in the paper, 100 runs in each cell, all from the first seed; iterations are counted as in the
 paper, so the tables do not depend on the machine. Instances: blobs and uniform points, and points that make the steps
-of the proofs as rare as they can be (`certiclust.theory.points`): exponential ones, and for fair k-median k far clusters
-of equal size. Where the bound is nearly attained, 10 000 runs are made, so that chance does not decide.
+of the proofs as rare as they can be (`certiclust.theory.points`): exponential ones, and for fair k-median k far
+clusters of equal size. Where the bound is nearly attained, 10 000 runs are made, so that chance does not decide.
 
 ``pass``: the mean is below the paper's bound, and no run failed. The exponents are those of n^a k^b fitted to the cells
 of one instance, with 95 % intervals, beside those of the bound in the same cells. theory_commands.csv has the commands
@@ -123,7 +123,7 @@ def kmedian(seeds: list[int]) -> Iterator[Row]:
 
 
 def kmeans(seeds: list[int]) -> Iterator[Row]:
-    """k-means over the points: iterations to the first size-k solution, and to 25/(1 - eps)^2 = 100 times the optimum."""
+    """k-means over the points: iterations to the first size-k solution, and to 25/(1 - eps)^2 = 100 times optimal."""
     return _sums("k-means", seeds[0])
 
 

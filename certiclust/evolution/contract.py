@@ -257,14 +257,8 @@ def _meeting(problem: FairKMedianProblem, chance: float, offspring: int) -> floa
     sizes = np.sort(np.bincount(problem.groups[problem.groups >= 0]))
     spare = problem.k - len(sizes)
     points = np.cumsum(sizes)
-<<<<<<< HEAD
-    return sum(
-        waiting(min(1.0, chance * (spare + i) * int(points[i - 1])), offspring) for i in range(1, len(sizes) + 1)
-    )
-=======
     chances = [chance * (spare + i) * int(points[i - 1]) for i in range(1, len(sizes) + 1)]
     return sum(waiting(c, offspring) for c in chances)
->>>>>>> lab8
 
 
 def _no_search(problem: SumProblem) -> str:
