@@ -83,7 +83,7 @@ def columns(exponents: list[Estimate], of_bound: list[Estimate]) -> Row:
     row: Row = {}
     for name, ours, theirs in zip(("n", "k"), exponents, of_bound, strict=True):
         row[f"exponent of {name}"] = f"{ours.value:.2f} [{ours.low:.2f}, {ours.high:.2f}]"
-        row[f"its bound's, {name}"] = round(theirs.value, 2)
+        row[f"bound: exponent of {name}"] = round(theirs.value, 2)
     return row
 
 

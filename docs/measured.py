@@ -2,45 +2,49 @@
 
 import csv
 from pathlib import Path
+from typing import Any
+
+Row = dict[str, Any]
+Words = dict[str, Any]
 
 RESULTS = Path(__file__).parent.parent / "benchmarks" / "results"
 
 
-def table(section):
+def table(section: str) -> list[Row]:
     """Return the rows of a section, numbers as numbers."""
     with (RESULTS / f"theory_{section}.csv").open(newline="") as file:
         return [{name: _read(value) for name, value in row.items()} for row in csv.DictReader(file)]
 
 
-def _read(text):
+def _read(text: str) -> float | str:
     try:
         return float(text)
     except ValueError:
         return text
 
 
-def _text(number):
+def _text(number: float) -> str:
     return f"{number:.2g}" if number >= 0.001 else f"{number:.0e}".replace("e-0", "e-")
 
 
-def _ends(name, rows, column="mean / bound"):
-    values = [row[column] for row in rows]
+def _ends(name: str, rows: list[Row]) -> Words:
+    values = [row["mean / bound"] for row in rows]
     return {f"{name}_low": _text(min(values)), f"{name}_high": _text(max(values))}
 
 
-def _exponents(name, rows):
-    found = {}
+def _exponents(name: str, rows: list[Row]) -> Words:
+    found: Words = {}
     for row in rows:
         for factor in "nk":
             found[f"{name}_{row['instance']}_{factor}"] = row[f"exponent of {factor}"]
-        found[f"{name}_bound"] = f"{row['its bound' + chr(39) + 's, n']:g}, {row['its bound' + chr(39) + 's, k']:g}"
+        found[f"{name}_bound"] = f"{row['bound: exponent of n']:g}, {row['bound: exponent of k']:g}"
     return found
 
 
-def substitutions():
+def substitutions() -> Words:
     """Return what the page calls by name."""
     tables = {name: table(name) for name in ("kcenter", "ktmm", "kmedian", "kmeans", "fair", "compare")}
-    words = {}
+    words: Words = {}
     for name in ("kcenter", "ktmm", "kmedian", "kmeans", "fair"):
         words[f"{name}_cells"] = len(tables[name])
         words[f"{name}_passed"] = sum(row["pass"] == "True" for row in tables[name])
@@ -77,10 +81,10 @@ def substitutions():
     return words | _compared(tables["compare"])
 
 
-def _compared(rows):
-    """Return how many times the iterations of GSEMO with bit-wise mutation others take per success, where both have one."""
+def _compared(rows: list[Row]) -> Words:
+    """Return how many times the iterations of GSEMO others take per success, where both have one."""
     cost = {(row["instance"], row["algorithm"]): row["iterations per success"] for row in rows}
-    words = {}
+    words: Words = {}
     names = {"heavy": "gsemo, heavy-tailed", "nsga2": "nsga2", "sms": "sms-emoa", "moead": "moead"}
     for short, name in names.items():
         times = [cost[i, name] / cost[i, "gsemo"] for i in dict.fromkeys(row["instance"] for row in rows)]

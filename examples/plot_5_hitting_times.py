@@ -2,13 +2,13 @@
 GSEMO: how long until the theorem's ratio?
 ==========================================
 
-Algorithm 1 of the paper, exactly as written. The theorems bound the expected number of iterations until it keeps what they
-promise. How many are needed?
+Algorithm 1 of the paper, exactly as written. The theorems bound the expected number of iterations until it keeps what
+they promise. How many are needed?
 """
 
 # %%
-# The k-median theorem promises 10 times the optimum (p = 1, epsilon = 1/2). The solver certifies the optimum, and fifty runs
-# are stopped in the iteration in which they are within the ratio, or within less.
+# The k-median theorem promises 10 times the optimum (p = 1, epsilon = 1/2). The solver certifies the optimum, and fifty
+# runs are stopped in the iteration in which they are within the ratio, or within less.
 import matplotlib.pyplot as plt
 
 from certiclust.theory import certified_optimum, fixed_budget, hitting_times, points, pose
