@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 from sklearn.exceptions import ConvergenceWarning
 
-from certiclust.evolution import Certified, gsemo
+from certiclust.evolution import ALGORITHMS, Algorithm, Certified, CommaSurvival, HeavyTailedMutation, evolve, gsemo
 from certiclust.theory import fixed_budget, growth, hitting_times, iteration_bound, points, pose, power_law
 from certiclust.theory.experiments import hitting, mean_of
 from certiclust.theory.experiments.targets import certified_optimum, goal_for
@@ -221,6 +221,31 @@ def test_the_same_numbers_on_any_number_of_processes(tmp_path):
     assert_array_equal(more.seeds[:6], alone.seeds)
     other = hitting_times(problem, target=1e9, runs=6, random_state=4)
     assert (other.seeds != alone.seeds).any()
+
+
+def test_other_algorithms_have_the_bound_of_their_contract():
+    problem = pose("fair k-median", LINE, 4)
+    contract = ALGORITHMS["nsga2"].contract(problem)
+    phases = [contract.phases[name] * contract.offspring for name in ("size k", "all critical balls", "local optimum")]
+    bounds = [
+        goal_for(problem, t).contracted(problem, ALGORITHMS["nsga2"], 1, 0.5) for t in ("size", "balls", "theorem")
+    ]
+    assert_allclose(bounds, np.cumsum(phases))
+    assert goal_for(problem, "optimum").contracted(problem, ALGORITHMS["nsga2"], 1, 0.5) is None
+    comma = Algorithm("comma", survival=CommaSurvival(), members=4, offspring=4)
+    assert goal_for(problem, "size").contracted(problem, comma, 1, 0.5) is None
+    heavy = hitting_times(problem, target="balls", mutation="heavy-tailed", runs=5)
+    assert heavy.algorithm == "gsemo, heavy-tailed"
+    assert heavy.sharper is None
+    own = Algorithm("mine", mutation=HeavyTailedMutation())
+    composed = hitting_times(problem, own, "balls", 5)
+    assert composed.algorithm == "mine"
+    assert composed.bound == heavy.bound == goal_for(problem, "balls").contracted(problem, own, 1, 0.5)
+    again = [evolve(problem, own, 10**6, int(seed), stop=Certified()).n_iter for seed in composed.seeds]
+    assert_array_equal(composed.iterations, again)
+    assert_array_equal(heavy.iterations, again)
+    with pytest.raises(ValueError, match=r"algorithm must be one of gsemo, .*; got 'ga'"):
+        hitting_times(problem, "ga", "balls")
 
 
 def test_tables_and_figures():
