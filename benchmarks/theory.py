@@ -4,7 +4,7 @@ Run ``python benchmarks/theory.py [section ...] [--seeds 0] [--csv DIR]``; witho
 hour. Algorithm 1 as in the paper, 100 runs in each cell, all from the first seed; iterations are counted as in the
 paper, so the tables do not depend on the machine. Instances: blobs and uniform points, and points that make the steps
 of the proofs as rare as they can be (`certiclust.theory.points`): exponential ones, and for fair k-median k far
-clusters of equal size. Where the bound is nearly attained, 10 000 runs are made, so that chance does not decide.
+clusters of equal size. Where the bound is nearly attained, 5000 runs are made, so that chance does not decide.
 
 ``pass``: the mean is below the paper's bound, and no run failed. The exponents are those of n^a k^b fitted to the cells
 of one instance, with 95 % intervals, beside those of the bound in the same cells. theory_commands.csv has the commands
@@ -30,7 +30,7 @@ from certiclust.theory.experiments.targets import Event
 
 SIZES, CENTERS, RUNS = (50, 100, 200, 500, 1000), (2, 5, 10, 20), 100
 #: Runs where the mean is within a few per cent of the bound.
-MANY = 10_000
+MANY = 5000
 #: Iterations after which a run of the comparison has failed.
 BUDGET = 500_000
 ALGORITHMS = (
