@@ -186,6 +186,28 @@ def verify(
         typer.echo(f"  {line}")
 
 
+@app.command()
+def theory(
+    n: Annotated[int, typer.Option("-n", min=5, help="Points of each instance.")] = 200,
+    k: Annotated[int, typer.Option("-k", "--n-clusters", min=2, help="Number of clusters.")] = 5,
+    runs: Annotated[int, typer.Option(min=2, help="Runs of each event.")] = 100,
+    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same table.")] = 0,
+    n_jobs: Annotated[int | None, typer.Option(help="Processes; the table does not depend on it.")] = None,
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Directory for theory.csv and theory.png.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace an output directory that is there.")] = False,
+) -> None:
+    """Measure how long Algorithm 1 takes to keep the promise of every theorem, beside the theorem's bound."""
+    with _one_line_errors():
+        from rich.console import Console
+
+        from certiclust.commands.theory import run_theory, table_of
+
+        measured = run_theory(n, k, runs, seed, n_jobs=n_jobs, out=out, force=force)
+    Console(width=130).print(table_of(measured))
+    if out is not None:
+        typer.echo(str(out / "theory.csv"))
+
+
 @contextmanager
 def _one_line_errors() -> Iterator[None]:
     """End with one line on stderr and exit code 2 for input that cannot be used."""

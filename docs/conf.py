@@ -1,8 +1,13 @@
 """How the documentation is built: ``make docs``."""
 
+import sys
 import warnings
+from pathlib import Path
 
 import certiclust
+
+sys.path.insert(0, str(Path(__file__).parent))
+from measured import substitutions
 
 project = "certiclust"
 author = "The certiclust developers"
@@ -19,7 +24,8 @@ extensions = [
     "sphinx_gallery.gen_gallery",
 ]
 exclude_patterns = ["_build", "data"]
-myst_enable_extensions = ["dollarmath"]
+myst_enable_extensions = ["dollarmath", "substitution"]
+myst_substitutions = substitutions()
 myst_heading_anchors = 3
 numpydoc_show_class_members = False
 autosummary_generate = True

@@ -149,10 +149,10 @@ def instance(rng, problem, n, *, kind=None, weight=None, k=None, metric=None, ot
     return Instance(f"{kind}/{weight}", metric, X, F, D, w, k, not other_sites)
 
 
-def pose(problem, space, k, beta=1.0):
+def pose(problem, space, k, beta=1.0, **more):
     """The package's problem of this name."""
     if problem == "fair k-median":
-        return FairKMedianProblem(space, k, beta)
+        return FairKMedianProblem(space, k, beta, **more)
     kinds = {"k-median": KMedianProblem, "k-means": KMeansProblem, "k-center": KCenterProblem, "k-tMM": KTMMProblem}
     return kinds[problem](space, k)
 

@@ -12,12 +12,12 @@ from certiclust.problems import KMeansProblem, SumProblem
 _TRIANGLE_SLACK = 1.0 + 2.0**-46
 
 
-def swap_ratio(k: int, tau: float, power: int, excess: float = 0.0) -> float:
-    r"""Return the factor within which a solution lies when no single swap gains more than `tau` times its cost.
+def swap_ratio(k: int, tau: float, power: int, excess: float = 0.0, p: int = 1) -> float:
+    r"""Return the factor of a solution when no swap of up to p centres gains more than `tau` of the cost.
 
-    In a metric :math:`(5 + \varepsilon_C)/(1 - k\tau)` (Arya et al. 2004); for squared metrics the square of the larger
-    root of :math:`(1 - k\tau) a^2 - 4 a - (5 + \varepsilon_C) = 0` (Kanungo et al. 2004; PROOFS.md part 3). For k = 1
-    all solutions are one swap away, and the factor is :math:`(1 + \varepsilon_C)/(1 - \tau)`.
+    In a metric :math:`(3 + 2/p + \varepsilon_C)/(1 - k\tau)` (Arya et al. 2004); for squared metrics the square of the
+    larger root of :math:`(1 - k\tau) a^2 - 2(1 + 1/p) a - (3 + 2/p + \varepsilon_C) = 0` (Kanungo et al. 2004;
+    PROOFS.md part 3). For k <= p all solutions are one swap away: :math:`(1 + \varepsilon_C)/(1 - \tau)`.
 
     Parameters
     ----------
@@ -30,6 +30,8 @@ def swap_ratio(k: int, tau: float, power: int, excess: float = 0.0) -> float:
     excess : float, default=0.0
         How much worse the best candidate of a cluster is than its centroid: 1 for k-means on the data points; 0
         compares with the best centres among the candidates.
+    p : int, default=1
+        How many centres are swapped at a time, at most.
 
     Examples
     --------
@@ -38,14 +40,16 @@ def swap_ratio(k: int, tau: float, power: int, excess: float = 0.0) -> float:
     >>> round(swap_ratio(3, 0.0, 2, excess=1.0), 2)
     26.65
     """
+    if k <= p:
+        return (1.0 + excess) / (1.0 - tau) if tau < 1 else float("inf")
     left = 1.0 - k * tau
     if left <= 0:
         return float("inf")
-    if k == 1:
-        return (1.0 + excess) / left
+    constant = 3.0 + 2.0 / p + excess
     if power == 1:
-        return (5.0 + excess) / left
-    return float(((4.0 + np.sqrt(16.0 + 4.0 * left * (5.0 + excess))) / (2.0 * left)) ** 2)
+        return constant / left
+    half = 1.0 + 1.0 / p
+    return float(((half + np.sqrt(half * half + left * constant)) / left) ** 2)
 
 
 def swap_bound(problem: SumProblem, centers: NDArray[np.intp], change: float | None) -> Bound:

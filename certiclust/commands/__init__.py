@@ -1,4 +1,4 @@
-"""What the commands do, apart from how they are typed: fit, sweep and verify, from a file to words and files."""
+"""What the commands do, apart from how they are typed: fit, sweep, verify and theory, to words and files."""
 
 from certiclust.commands.run import Run, run_fit, run_sweep
 from certiclust.commands.verify import run_verify

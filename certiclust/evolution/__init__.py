@@ -1,7 +1,34 @@
-"""The search: Algorithm 1 of the paper, plain and compiled, when it stops, and the swap polish."""
+"""The search: Algorithm 1 of the paper, plain and compiled, algorithms composed of parts, and when they stop."""
 
+from certiclust.evolution.algorithms import ALGORITHMS, MUTATIONS, Algorithm
+from certiclust.evolution.components import (
+    ArchiveSurvival,
+    BalancedCrossover,
+    BestBiasedSelection,
+    BitwiseMutation,
+    CommaSurvival,
+    Crossover,
+    CrowdingSelection,
+    CrowdingSurvival,
+    DecompositionSurvival,
+    HeavyTailedMutation,
+    HypervolumeSelection,
+    HypervolumeSurvival,
+    Mutation,
+    NichingSurvival,
+    NoCrossover,
+    OneBitMutation,
+    Selection,
+    Survival,
+    SwapMutation,
+    UniformSelection,
+    UnionCrossover,
+)
+from certiclust.evolution.contract import Contract, general_lemma
 from certiclust.evolution.engines import Member, engine_for
+from certiclust.evolution.evolve import evolve
 from certiclust.evolution.gsemo import Run, gsemo, plain_gsemo, random_choices
+from certiclust.evolution.own import SubsetProblem
 from certiclust.evolution.stopping import (
     Certified,
     Criterion,
@@ -9,22 +36,52 @@ from certiclust.evolution.stopping import (
     MaxIterations,
     NoImprovement,
     Progress,
+    Sized,
     Target,
     TimeLimit,
 )
 
 __all__ = [
+    "ALGORITHMS",
+    "MUTATIONS",
+    "Algorithm",
+    "ArchiveSurvival",
+    "BalancedCrossover",
+    "BestBiasedSelection",
+    "BitwiseMutation",
     "Certified",
+    "CommaSurvival",
+    "Contract",
     "Criterion",
+    "Crossover",
+    "CrowdingSelection",
+    "CrowdingSurvival",
+    "DecompositionSurvival",
     "GapClosed",
+    "HeavyTailedMutation",
+    "HypervolumeSelection",
+    "HypervolumeSurvival",
     "MaxIterations",
     "Member",
+    "Mutation",
+    "NichingSurvival",
+    "NoCrossover",
     "NoImprovement",
+    "OneBitMutation",
     "Progress",
     "Run",
+    "Selection",
+    "Sized",
+    "SubsetProblem",
+    "Survival",
+    "SwapMutation",
     "Target",
     "TimeLimit",
+    "UniformSelection",
+    "UnionCrossover",
     "engine_for",
+    "evolve",
+    "general_lemma",
     "gsemo",
     "plain_gsemo",
     "random_choices",

@@ -1,17 +1,24 @@
-"""The compiled Algorithm 1 as two objects, one for sums and one for maxima, with one face."""
+"""The compiled algorithms as objects with one face: Algorithm 1 for sums and for maxima, and every composed one."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from certiclust.evolution.laws import bitwise_law
+from certiclust.evolution.components.mutation import BitwiseMutation, Mutation
+from certiclust.evolution.own import SubsetProblem
 from certiclust.evolution.stopping import NEVER
 from certiclust.problems import KTMMProblem, MaxProblem, Objective, Problem, SumProblem
+
+if TYPE_CHECKING:
+    from certiclust.evolution.kernels.archive import Archive
+    from certiclust.evolution.kernels.maxima import Maxima
+    from certiclust.evolution.kernels.sums import Sums
 
 IntArray = NDArray[np.intp]
 
@@ -38,12 +45,20 @@ class Limits:
         A size-k cost that is good enough.
     until_certified : bool
         Whether the theorem's condition is enough: f1 >= 0 at size k, or all critical balls met.
+    until_sized : bool
+        Whether any size-k solution is enough.
     """
 
     last: int = NEVER
     patience: int = NEVER
     target: float = -np.inf
     until_certified: bool = False
+    until_sized: bool = False
+
+    @property
+    def ends(self) -> tuple[int, int, float, bool, bool]:
+        """All of them, as the kernels take them."""
+        return self.last, self.patience, self.target, self.until_certified, self.until_sized
 
     @property
     def endless(self) -> bool:
@@ -52,28 +67,19 @@ class Limits:
 
 
 class Engine(ABC):
-    """Algorithm 1 on one problem, advanced in blocks of iterations."""
+    """An algorithm on one problem, advanced in blocks of iterations."""
 
-    def __init__(self, problem: Problem, seed: int, empty: Objective) -> None:
-        from certiclust.evolution.kernels.archive import new_archive, new_tables
+    def __init__(self, problem: Problem | SubsetProblem, archive: Archive, seed: int) -> None:
         from certiclust.evolution.kernels.rng import seeded
 
         self.problem = problem
-        n, m, k = problem.space.n, problem.space.m, problem.k
-        self._rows = problem.space.rows()
+        self._archive = archive
         self._state = seeded(seed)
-        self._law = bitwise_law(m, k, pure_removals=isinstance(problem, MaxProblem))
-        self._archive = new_archive(m, k, empty[1], -empty[0])
-        self._tables = new_tables(n, k)
-        self._work = max(64, 20_000_000 // n)
+        self._work = max(64, 20_000_000 // (problem.m if isinstance(problem, SubsetProblem) else problem.space.n))
 
     @abstractmethod
     def advance(self, limits: Limits) -> None:
         """Run one block of iterations, ending early in the very iteration that one of the limits names."""
-
-    @abstractmethod
-    def replay(self, choices: Sequence[tuple[int, Sequence[int]]]) -> None:
-        """Run one iteration per given choice: the parent's rank in P by size, and the flipped positions."""
 
     @property
     @abstractmethod
@@ -96,14 +102,39 @@ class Engine(ABC):
         """Whether the condition of the problem's theorem was seen to hold at size k."""
 
     @property
-    def iteration(self) -> int:
-        """Iterations so far, counted as in the paper."""
-        return int(self._archive.counters[0])
+    def h(self) -> float:
+        """Max problems: largest h of a size-k solution with f1 >= 0; -1 before the first."""
+        return -1.0
+
+    @property
+    def apart(self) -> IntArray | None:
+        """Max problems: the k + 1 points pairwise at least h apart; None if h <= 0."""
+        return None
+
+    @property
+    @abstractmethod
+    def members(self) -> int:
+        """|P|."""
+
+    @property
+    @abstractmethod
+    def population(self) -> list[Member]:
+        """The members of P, smallest first."""
 
     @property
     def settled(self) -> bool:
-        """Whether no offspring can change P any more (k = |F|)."""
-        return not self._law.relevant[self._archive.slot >= 0].any()
+        """Whether no offspring can change P any more."""
+        return False
+
+    @property
+    def candidates(self) -> int:
+        """Number of candidates, |F|."""
+        return int(self._archive.inside.shape[1])
+
+    @property
+    def iteration(self) -> int:
+        """Iterations so far, counted as in the paper."""
+        return int(self._archive.counters[0])
 
     @property
     def evaluations(self) -> int:
@@ -120,15 +151,38 @@ class Engine(ABC):
         """|P| averaged over the iterations."""
         return float(self._archive.sizes[0] / max(1, self.iteration))
 
+    def _member(self, slot: int, size: int) -> Member:
+        """Return the set in a slot."""
+        f1 = -int(self._archive.violations[slot]), float(self._archive.value[slot])
+        return Member(np.sort(self._archive.members[slot, :size]).astype(np.intp), f1)
+
+
+class Algorithm1(Engine):
+    """GSEMO: the part that sums and maxima share."""
+
+    def __init__(self, problem: Problem, mutation: Mutation, seed: int, archive: Archive) -> None:
+        super().__init__(problem, archive, seed)
+        k, m = problem.k, problem.space.m
+        self._law = mutation.law(m, k, pure_removals=isinstance(problem, MaxProblem))
+
+    @abstractmethod
+    def replay(self, choices: Sequence[tuple[int, Sequence[int]]]) -> None:
+        """Run one iteration per given choice: the parent's rank in P by size, and the flipped positions."""
+
+    @property
+    def settled(self) -> bool:
+        """Whether no offspring can change P any more (k = |F|)."""
+        return not self._law.relevant[self._archive.slot >= 0].any()
+
+    @property
+    def members(self) -> int:
+        """|P|."""
+        return int(np.count_nonzero(self._archive.slot >= 0))
+
     @property
     def population(self) -> list[Member]:
         """The members of P, smallest first."""
-        members = []
-        for size, slot in enumerate(self._archive.slot):
-            if slot >= 0:
-                f1 = -int(self._archive.violations[slot]), float(self._archive.value[slot])
-                members.append(Member(np.sort(self._archive.members[slot, :size]).astype(np.intp), f1))
-        return members
+        return [self._member(slot, size) for size, slot in enumerate(self._archive.slot) if slot >= 0]
 
 
 def _packed(choices: Sequence[tuple[int, Sequence[int]]]) -> tuple[NDArray[np.int64], ...]:
@@ -138,35 +192,63 @@ def _packed(choices: Sequence[tuple[int, Sequence[int]]]) -> tuple[NDArray[np.in
     return ranks, starts, flips
 
 
-class SumEngine(Engine):
+def sums_of(problem: SumProblem, slots: int) -> Sums:
+    """Return a sum problem with room for so many evaluated sets, the empty one in slot 0."""
+    from certiclust.evolution.kernels.archive import new_archive, new_tables
+    from certiclust.evolution.kernels.sums import Sums
+
+    n, m = problem.space.n, problem.space.m
+    groups = problem.groups
+    balls = int(groups.max()) + 1
+    return Sums(
+        rows=problem.space.rows(),
+        weights=problem.space.weights,
+        groups=groups,
+        hits=np.zeros((slots, balls), dtype=np.int64),
+        archive=new_archive(m, problem.k, slots, -np.inf, balls),
+        tables=new_tables(n, slots),
+        loss=np.zeros(m + 1),
+        judged=np.full(m + 1, -1, dtype=np.int64),
+        scratch=np.zeros(m),
+        buffers=np.empty((2, n)),
+    )
+
+
+def maxima_of(problem: MaxProblem, slots: int) -> Maxima:
+    """Return a max problem with room for so many evaluated sets, the empty one in slot 0."""
+    from certiclust.evolution.kernels.archive import new_archive, new_tables
+    from certiclust.evolution.kernels.maxima import Maxima
+
+    n, k = problem.space.n, problem.k
+    return Maxima(
+        rows=problem.space.rows(),
+        archive=new_archive(n, k, slots, np.inf, 0),
+        tables=new_tables(n, slots),
+        separation=np.full(slots, np.inf),
+        radius=np.full(slots, np.inf),
+        farthest=np.zeros(slots, dtype=np.int64),
+        loss=np.empty((slots, k)),
+        lossy=np.zeros((slots, k), dtype=np.int64),
+        records=np.array([np.inf, -1.0]),
+        best=np.zeros(k, dtype=np.int64),
+        apart=np.zeros(k + 1, dtype=np.int64),
+        diameter=isinstance(problem, KTMMProblem),
+        buffers=np.empty((2, n)),
+    )
+
+
+class SumEngine(Algorithm1):
     """Algorithm 1 for k-median, k-means and fair k-median."""
 
-    def __init__(self, problem: SumProblem, seed: int) -> None:
-        from certiclust.evolution.kernels.sums import Sums
-
-        groups = problem.groups
-        balls = int(groups.max()) + 1
-        super().__init__(problem, seed, (-balls, -np.inf))
-        k, m = problem.k, problem.space.m
-        self._sums = Sums(
-            rows=self._rows,
-            weights=problem.space.weights,
-            groups=groups,
-            hits=np.zeros((k + 2, balls), dtype=np.int64),
-            archive=self._archive,
-            tables=self._tables,
-            loss=np.zeros(m + 1),
-            judged=np.full(m + 1, -1, dtype=np.int64),
-            scratch=np.zeros(m),
-            buffers=np.empty((2, problem.space.n)),
-        )
+    def __init__(self, problem: SumProblem, mutation: Mutation, seed: int) -> None:
+        self._sums = sums_of(problem, problem.k + 2)
+        super().__init__(problem, mutation, seed, self._sums.archive)
 
     def advance(self, limits: Limits) -> None:
         """Run one block."""
         from certiclust.evolution.kernels.sums import advance
 
-        ends = limits.last, limits.patience, limits.target, limits.until_certified
-        advance(self._sums, self._law, self._state, self._work, *ends)
+        advance(self._sums, self._law, self._state, self._work, *limits.ends)
 
     def replay(self, choices: Sequence[tuple[int, Sequence[int]]]) -> None:
         """Run one iteration per given choice."""
@@ -201,42 +283,11 @@ class SumEngine(Engine):
         return self._best is not None and self._best.f1[0] == 0
 
 
-class MaxEngine(Engine):
-    """Algorithm 1 for k-center and k-tMM, with the best cost and the best witness at size k remembered."""
+class MaxRecords(Engine):
+    """What every algorithm remembers of a max problem: the best cost and the best witness seen at size k."""
 
-    def __init__(self, problem: MaxProblem, seed: int) -> None:
-        from certiclust.evolution.kernels.maxima import Maxima
-
-        super().__init__(problem, seed, (0, np.inf))
-        n, k = problem.space.n, problem.k
-        self._maxima = Maxima(
-            rows=self._rows,
-            archive=self._archive,
-            tables=self._tables,
-            separation=np.full(k + 2, np.inf),
-            radius=np.full(k + 2, np.inf),
-            farthest=np.zeros(k + 2, dtype=np.int64),
-            loss=np.empty((k + 2, k)),
-            lossy=np.zeros((k + 2, k), dtype=np.int64),
-            records=np.array([np.inf, -1.0]),
-            best=np.zeros(k, dtype=np.int64),
-            apart=np.zeros(k + 1, dtype=np.int64),
-            diameter=isinstance(problem, KTMMProblem),
-            buffers=np.empty((2, n)),
-        )
-
-    def advance(self, limits: Limits) -> None:
-        """Run one block."""
-        from certiclust.evolution.kernels.maxima import advance
-
-        ends = limits.last, limits.patience, limits.target, limits.until_certified
-        advance(self._maxima, self._law, self._state, self._work, *ends)
-
-    def replay(self, choices: Sequence[tuple[int, Sequence[int]]]) -> None:
-        """Run one iteration per given choice."""
-        from certiclust.evolution.kernels.maxima import replay
-
-        replay(self._maxima, *_packed(choices))
+    problem: MaxProblem
+    _maxima: Maxima
 
     @property
     def best(self) -> IntArray | None:
@@ -276,10 +327,31 @@ class MaxEngine(Engine):
         return self._maxima.apart.astype(np.intp) if self.h > 0 else None
 
 
-def engine_for(problem: Problem, seed: int) -> Engine:
-    """Return the compiled Algorithm 1 for a problem."""
+class MaxEngine(MaxRecords, Algorithm1):
+    """Algorithm 1 for k-center and k-tMM."""
+
+    def __init__(self, problem: MaxProblem, mutation: Mutation, seed: int) -> None:
+        self._maxima = maxima_of(problem, problem.k + 2)
+        super().__init__(problem, mutation, seed, self._maxima.archive)
+
+    def advance(self, limits: Limits) -> None:
+        """Run one block."""
+        from certiclust.evolution.kernels.maxima import advance
+
+        advance(self._maxima, self._law, self._state, self._work, *limits.ends)
+
+    def replay(self, choices: Sequence[tuple[int, Sequence[int]]]) -> None:
+        """Run one iteration per given choice."""
+        from certiclust.evolution.kernels.maxima import replay
+
+        replay(self._maxima, *_packed(choices))
+
+
+def engine_for(problem: Problem, seed: int, mutation: Mutation | None = None) -> Algorithm1:
+    """Return the compiled Algorithm 1 for a problem; without a mutation, bit-wise mutation as in the paper."""
+    mutation = BitwiseMutation() if mutation is None else mutation
     if isinstance(problem, MaxProblem):
-        return MaxEngine(problem, seed)
+        return MaxEngine(problem, mutation, seed)
     if isinstance(problem, SumProblem):
-        return SumEngine(problem, seed)
+        return SumEngine(problem, mutation, seed)
     raise TypeError(f"no kernels for {type(problem).__name__}.")

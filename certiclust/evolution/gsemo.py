@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from certiclust.evolution.engines import Engine, Limits, MaxEngine, Member, engine_for
+from certiclust.evolution.engines import Engine, Limits, Member, engine_for
 from certiclust.evolution.interrupt import catch_interrupt
+from certiclust.evolution.own import SubsetProblem
 from certiclust.evolution.stopping import Certified, Criterion, MaxIterations, NoImprovement, Progress, Target
 from certiclust.problems import MaxProblem, Objective, Problem
 
@@ -79,17 +80,17 @@ def survivors(population: list[Member], child: Member) -> list[Member]:
 
 @dataclass(frozen=True)
 class Run:
-    """What a run of GSEMO found.
+    """What a run of an evolutionary algorithm found.
 
     Attributes
     ----------
-    problem : Problem
+    problem : Problem or SubsetProblem
         What was solved.
     population : list of Member
-        The final P, smallest first.
+        The final P, smallest first; of clones one.
     best : ndarray or None
-        Centres of the best size-k solution: P's own for the sum problems, the least radius or diameter seen at size
-        k for the max problems; None if no size-k solution was met.
+        Centres of the best size-k solution: for GSEMO on the sum problems P's own, else the best seen (the least radius
+        or diameter for the max problems); None if no size-k solution was met.
     cost : float
         Its cost, infinite if there is none.
     certified : bool
@@ -97,7 +98,7 @@ class Run:
     h, apart : float and ndarray or None
         Max problems: the largest h with its k + 1 points pairwise at least h apart.
     n_iter, evaluations : int
-        Iterations counted as in the paper, and offspring that had to be evaluated.
+        Iterations counted as in the paper, one for each offspring, and offspring that had to be evaluated.
     improved : int
         Iteration of the last improvement at size k.
     mean_population : float
@@ -108,7 +109,7 @@ class Run:
         Whether Ctrl-C ended the run.
     """
 
-    problem: Problem
+    problem: Problem | SubsetProblem
     population: list[Member]
     best: IntArray | None
     cost: float
@@ -183,16 +184,19 @@ def gsemo(
         stop = default_stop(problem) if max_iter is None else Criterion()
     if max_iter is not None:
         stop = stop | MaxIterations(max_iter)
-    stop = stop | Target(target)
     engine = engine_for(problem, int(check_random_state(random_state).randint(2**31)))
-    callbacks = tuple(callbacks)
-    limits = Limits(stop.last, stop.patience, stop.target, stop.until_certified)
+    return run_engine(engine, stop | Target(target), tuple(callbacks))
+
+
+def run_engine(engine: Engine, stop: Criterion, callbacks: tuple[Callable[[Progress], None], ...]) -> Run:
+    """Advance an engine block by block until a criterion says stop, or Ctrl-C."""
+    limits = Limits(stop.last, stop.patience, stop.target, stop.until_certified, stop.until_sized)
     history: list[HistoryRow] = []
     start = perf_counter()
     with catch_interrupt() as interrupted:
         while True:
             progress = _progress(engine, perf_counter() - start)
-            _record(history, progress, problem.space.m)
+            _record(history, progress, engine.candidates)
             for callback in callbacks:
                 callback(progress)
             if interrupted() or stop(progress) or (limits.endless and engine.settled):
@@ -202,10 +206,9 @@ def gsemo(
 
 
 def _progress(engine: Engine, seconds: float) -> Progress:
-    members = int(np.count_nonzero(engine._archive.slot >= 0))
     found = engine.best is not None
     bounds = engine.upper, engine.lower
-    return Progress(seconds, engine.iteration, *bounds, engine.improved, found, members, engine.certified)
+    return Progress(seconds, engine.iteration, *bounds, engine.improved, found, engine.members, engine.certified)
 
 
 def _record(history: list[HistoryRow], progress: Progress, candidates: int) -> None:
@@ -220,8 +223,8 @@ def _result(engine: Engine, history: list[HistoryRow], interrupted: bool) -> Run
         best=engine.best,
         cost=engine.upper,
         certified=engine.certified,
-        h=engine.h if isinstance(engine, MaxEngine) else -1.0,
-        apart=engine.apart if isinstance(engine, MaxEngine) else None,
+        h=engine.h,
+        apart=engine.apart,
         n_iter=engine.iteration,
         evaluations=engine.evaluations,
         improved=engine.improved,

@@ -57,17 +57,20 @@ class Criterion:
         A feasible size-k cost that is good enough.
     until_certified : bool
         Whether the theorem's condition ends the run.
+    until_sized : bool
+        Whether the first size-k solution ends the run.
     """
 
     last: int = NEVER
     patience: int = NEVER
     target: float = -inf
     until_certified: bool = False
+    until_sized: bool = False
 
     def __call__(self, progress: Progress) -> bool:
         """Return whether to stop now."""
         waited = progress.iteration - progress.improved if progress.found else 0
-        enough = self.until_certified and progress.certified
+        enough = (self.until_certified and progress.certified) or (self.until_sized and progress.found)
         enough |= progress.upper < inf and progress.upper <= self.target
         return enough or progress.iteration >= self.last or waited >= self.patience
 
@@ -85,6 +88,7 @@ class AnyOf(Criterion):
         self.patience = min((c.patience for c in criteria), default=NEVER)
         self.target = max((c.target for c in criteria), default=-inf)
         self.until_certified = any(c.until_certified for c in criteria)
+        self.until_sized = any(c.until_sized for c in criteria)
 
     def __call__(self, progress: Progress) -> bool:
         """Return whether one of them says stop."""
@@ -109,6 +113,12 @@ class Certified(Criterion):
     """Stop as soon as the condition of the theorem holds: f1 >= 0 at size k, or all balls met."""
 
     until_certified = True
+
+
+class Sized(Criterion):
+    """Stop in the very iteration in which a size-k solution, feasible or not, is first found."""
+
+    until_sized = True
 
 
 class TimeLimit(Criterion):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from certiclust.front.figures import axes_for
+from certiclust.figures import axes_for
 
 if TYPE_CHECKING:
     from certiclust.front.front import Front

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
-from certiclust.front.figures import axes_for
+from certiclust.figures import axes_for
 
 #: Points drawn at most.
 MOST = 20_000

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from certiclust.front.figures import axes_for
+from certiclust.figures import axes_for
 
 
 class HistoryDisplay:

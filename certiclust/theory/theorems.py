@@ -1,75 +1,129 @@
-r"""The theorems of C. Qian (IEEE TEVC 2023), evaluated on an instance.
+r"""The theorems of C. Qian (IEEE TEVC 2023), evaluated on an instance, with the constants of their proofs.
 
 For all sum problems a first phase finds a solution of size k, within :math:`e k |F| \ln(|F| / (|F| - k))` expected
-iterations (for k = |F| the finite sum that this bounds). The last phase follows the general lemma:
-:math:`\frac{1}{1 - (1 - P_{sel} P_{rep})^\lambda} \log_{1/(1-\delta)}(f_{init}/OPT)` with :math:`P_{sel} = 1/k`.
+iterations (for k = |F| the finite sum that this bounds). The last phase follows the general lemma
+(`certiclust.evolution.contract`) with :math:`P_{sel} = 1/k` and :math:`P_{rep} = 1/(e |F|^{2p})`.
+
+Beside the paper's figures, and never mixed with them, stand sharper ones: what the same proofs give before they are
+rounded up, and the ratios of PROOFS.md part 3. docs/theorems.md goes through both, theorem by theorem.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import e, inf, log, log1p
+from math import e, inf, log
 
 import numpy as np
+from numpy.typing import NDArray
 
+from certiclust.bounds import swap_ratio
+from certiclust.evolution.contract import general_lemma, waiting
 from certiclust.problems import FairKMedianProblem, KMeansProblem, MaxProblem, Problem, SumProblem
+from certiclust.theory.lemma import steps_to_ratio
+
+CONDITION, SIZE, BALLS, LOCAL = "f1 >= 0 at size k", "size k", "all critical balls", "local optimum"
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """A ratio, and the expected iterations within which GSEMO reaches it at most.
+
+    Attributes
+    ----------
+    ratio : float or None
+        Of the cost to the optimum; None where none is proved.
+    phases : dict of str to float
+        Expected iterations of each phase at most, in order; infinite where the bound is.
+    """
+
+    ratio: float | None
+    phases: dict[str, float]
+
+    @property
+    def iterations(self) -> float:
+        """All phases together."""
+        return sum(self.phases.values())
+
+    def until(self, phase: str) -> float:
+        """Return the expected iterations to the end of a phase at most."""
+        names = list(self.phases)
+        if phase not in names:
+            raise ValueError(f"there is no phase {phase!r}; the phases are {', '.join(map(repr, names))}.")
+        return sum(self.phases[name] for name in names[: names.index(phase) + 1])
+
+
+@dataclass(frozen=True)
+class Inputs:
+    r"""What a theorem reads from an instance.
+
+    Attributes
+    ----------
+    n, m, k : int
+        Clients, candidates (|F|, or |C| for k-means), centres.
+    initial : float
+        No solution of size k costs more: :math:`\sum_i d_i^{max}` (fair: without the k smallest). NaN for the max
+        problems, which need no distances.
+    optimum : float
+        None costs less: the sum of the n - k smallest :math:`d_i^{min}`. NaN for the max problems.
+    balls : tuple of int
+        Points in each critical ball, ascending; empty where there are none.
+    """
+
+    n: int
+    m: int
+    k: int
+    initial: float
+    optimum: float
+    balls: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
 class Theorem:
-    """A theorem of the paper on one instance.
+    """A theorem on one instance.
+
+    `ratio`, `iterations` and `phases` are the paper's.
 
     Attributes
     ----------
     name : str
         Which one.
-    ratio : float
-        The proven ratio; for fair k-median that of the cost, with `fairness` for the distances.
-    iterations : float
-        Upper bound on the expected number of iterations, phases added; infinite where the paper's bound is.
-    phases : dict of str to float
-        The bound of each phase.
+    paper : Bounds
+        The paper's ratio and expected iterations, with the constants of its proof.
+    sharper : Bounds
+        The same proof without its rounding up, and the ratios of PROOFS.md.
+    inputs : Inputs
+        What was read from the instance.
     fairness : float or None
         Factor on the fair radii (7 beta) where the theorem is about fairness.
     """
 
     name: str
-    ratio: float
-    iterations: float
-    phases: dict[str, float]
+    paper: Bounds
+    sharper: Bounds
+    inputs: Inputs
     fairness: float | None = None
 
+    @property
+    def ratio(self) -> float | None:
+        """The paper's ratio; for fair k-median that of the cost, with `fairness` for the distances."""
+        return self.paper.ratio
 
-def general_lemma(selection: float, reproduction: float, delta: float, spread: float, offspring: int = 1) -> float:
-    """Return the general lemma's bound: expected iterations to a (1 - delta)-approximate local optimum.
+    @property
+    def iterations(self) -> float:
+        """The paper's bound on the expected iterations, phases added; infinite where it is."""
+        return self.paper.iterations
 
-    Parameters
-    ----------
-    selection, reproduction : float
-        Lower bounds on the probabilities of choosing the best feasible solution as parent, and of turning it into a
-        given neighbour.
-    delta : float
-        Relative improvement per successful step.
-    spread : float
-        f_init / OPT, or an upper bound on it.
-    offspring : int, default=1
-        Offspring per iteration.
-
-    Examples
-    --------
-    >>> round(general_lemma(0.5, 0.1, 0.5, 8.0), 6)
-    60.0
-    """
-    if spread <= 1:
-        return 0.0
-    if spread == inf:
-        return inf
-    success = -np.expm1(offspring * log1p(-selection * reproduction)) if selection * reproduction < 1 else 1.0
-    return float(log(spread) / -log1p(-delta) / success)
+    @property
+    def phases(self) -> dict[str, float]:
+        """The paper's bound of each phase."""
+        return self.paper.phases
 
 
-def guarantee(problem: Problem, *, p: int = 1, epsilon: float = 0.5) -> float:
-    """Return the ratio that the paper proves for a problem.
+def guarantee(problem: Problem, *, p: int = 1, epsilon: float = 0.5) -> float | None:
+    """Return the ratio that the paper proves for a problem; None where its proof does not apply.
+
+    It does not where the distance is not known to be a metric (or, for k-means, the square of one), nor for fair
+    k-median with other balls than the paper's.
 
     Parameters
     ----------
@@ -80,22 +134,35 @@ def guarantee(problem: Problem, *, p: int = 1, epsilon: float = 0.5) -> float:
     epsilon : float, default=0.5
         Its tolerance. For k-means on its data points the candidate set contributes a factor 2.
     """
+    _check(p, epsilon)
+    if problem.space.power != (2 if isinstance(problem, KMeansProblem) else 1):
+        return None
     if isinstance(problem, MaxProblem):
         return 2.0
     if isinstance(problem, FairKMedianProblem):
-        return 84.0
+        return 84.0 if problem.mode == "proven" else None
     if isinstance(problem, KMeansProblem):
-        return float(
-            (3 + 2 / p) ** 2 / (1 - epsilon) ** 2 * (2.0 if problem.space.own else 1.0 + (problem.space.excess or 0.0))
-        )
+        return float((3 + 2 / p) ** 2 / (1 - epsilon) ** 2 * (1.0 + _excess(problem)))
     return float((3 + 2 / p) / (1 - epsilon))
 
 
-def iteration_bound(problem: Problem, *, p: int = 1, epsilon: float = 0.5) -> Theorem:
+def iteration_bound(problem: Problem, *, p: int = 1, epsilon: float = 0.5, optimum: float | None = None) -> Theorem:
     """Return the theorem of a problem with its expected iteration bound on this instance.
 
     The instance enters through n, k, the number of candidates and, for the sum problems, every client's largest and
     least distances, so one pass over all distances is made there.
+
+    Parameters
+    ----------
+    problem : Problem
+        One of the five.
+    p : int, default=1
+        Swap size of the local search that is imitated (k-median, k-means).
+    epsilon : float, default=0.5
+        Its tolerance, between 0 and 1.
+    optimum : float or None
+        A certified lower bound on the optimum over the candidates. The sharper figures use it in place of the least
+        distances; the paper's do not.
 
     Examples
     --------
@@ -103,47 +170,145 @@ def iteration_bound(problem: Problem, *, p: int = 1, epsilon: float = 0.5) -> Th
     >>> from certiclust.problems import KCenterProblem
     >>> from certiclust.space import Metric, build_space
     >>> space = build_space(np.arange(5.0)[:, None], None, Metric.of("euclidean"), np.ones(5))
-    >>> round(iteration_bound(KCenterProblem(space, 2)).iterations, 1)
-    32.6
+    >>> theorem = iteration_bound(KCenterProblem(space, 2))
+    >>> round(theorem.iterations, 1), round(theorem.sharper.iterations, 1)
+    (32.6, 29.3)
     """
-    if isinstance(problem, FairKMedianProblem) and problem.strict:
-        raise ValueError("no theorem of the paper is about mode='strict'; the modes proven and tight have one.")
-    ratio = guarantee(problem, p=p, epsilon=epsilon)
-    k, m = problem.k, problem.space.m
+    _check(p, epsilon)
     if isinstance(problem, MaxProblem):
-        bound = e * k * k * m - e * k * (m - 1)
-        return Theorem(f"{problem.name} theorem", ratio, bound, {"f1 >= 0 at size k": bound})
-    if not isinstance(problem, SumProblem):
-        raise TypeError(f"no theorem for {type(problem).__name__}.")
-    phases = {"size k": _growth(k, m)}
+        return _max_theorem(problem)
     if isinstance(problem, FairKMedianProblem):
-        phases["all critical balls"] = 2 * e * k * k * m
-        swaps, delta = 4, 1 / (8 * k)
-    elif isinstance(problem, KMeansProblem):
-        swaps, delta = p, (1 + (1 - epsilon) / (3 + 2 / p)) * epsilon / k
-    else:
-        swaps, delta = p, epsilon / k
-    spread = 1.0 if k == m else _spread(problem)
-    phases["local optimum"] = general_lemma(1 / k, 1 / (e * float(m) ** (2 * swaps)), delta, spread)
-    fairness = (problem.factor + 1) * problem.beta if isinstance(problem, FairKMedianProblem) else None
-    return Theorem(f"{problem.name} theorem", ratio, sum(phases.values()), phases, fairness)
+        return _fair_theorem(problem, optimum)
+    if isinstance(problem, SumProblem):
+        return _swap_theorem(problem, p, epsilon, optimum)
+    raise TypeError(f"no theorem for {type(problem).__name__}.")
+
+
+def _max_theorem(problem: MaxProblem) -> Theorem:
+    """k-tMM and k-center: any point is the first centre, then the farthest one is added, to one of k parents."""
+    k, n = problem.k, problem.space.n
+    paper = Bounds(guarantee(problem), {CONDITION: e * k * k * n - e * k * (n - 1)})
+    power = problem.space.power
+    ratio = None if power is None else 2.0**power  # in the square of a metric h/4 bounds the optimum: 4
+    sharper = Bounds(ratio, {CONDITION: _wait(n, 1) * k * (1 + n * (k - 1))})
+    return Theorem(f"{problem.name} theorem", paper, sharper, Inputs(n, n, k, np.nan, np.nan))
+
+
+def _swap_theorem(problem: SumProblem, p: int, epsilon: float, optimum: float | None) -> Theorem:
+    """k-median and k-means: a size-k solution, then p-swaps that gain a share delta."""
+    squares = isinstance(problem, KMeansProblem)
+    k, m, space = problem.k, problem.space.m, problem.space
+    delta = ((1 + (1 - epsilon) / (3 + 2 / p)) if squares else 1.0) * epsilon / k
+    inputs, initial = _inputs(problem)
+    paper = Bounds(
+        guarantee(problem, p=p, epsilon=epsilon),
+        {SIZE: _growth(k, m), LOCAL: _local(k, m, p, delta, inputs.initial, inputs.optimum)},
+    )
+    excess = _excess(problem)
+    ratio = None if space.power is None else swap_ratio(k, delta, space.power, excess, p)
+    # The ratio is to the optimum anywhere, of which the candidates miss a factor of 1 + excess at most.
+    floor = max(inputs.optimum, optimum or 0.0) / (1 + excess)
+    phases = {SIZE: _sum(k, m), LOCAL: _steps(k, m, p, delta, initial, floor, ratio)}
+    return Theorem(f"{problem.name} theorem", paper, Bounds(ratio, phases), inputs)
+
+
+def _fair_theorem(problem: FairKMedianProblem, optimum: float | None) -> Theorem:
+    """Fair k-median: a size-k solution, a centre in every critical ball, then 4-swaps."""
+    if problem.strict:
+        raise ValueError("no theorem of the paper is about mode='strict'; the modes proven and tight have one.")
+    k, n, delta = problem.k, problem.space.n, 1 / (8 * problem.k)
+    inputs, initial = _inputs(problem)
+    paper, sharper = {SIZE: _growth(k, n), BALLS: inf}, {SIZE: _sum(k, n), BALLS: inf}
+    # In a metric the balls are disjoint, and k at most; without one the proof says nothing if they are not.
+    if len(inputs.balls) <= k and problem.balls.sum(axis=0).max() <= 1:
+        # A ball holds n/k points or more, unless they weigh more than others.
+        paper[BALLS] = 2 * e * k * n * n / min(n / k, *inputs.balls)
+        sharper[BALLS] = _meeting(k, n, inputs.balls)
+    ratio = guarantee(problem)
+    if ratio is not None:
+        paper[LOCAL] = _local(k, n, 4, delta, inputs.initial, inputs.optimum)
+        sharper[LOCAL] = _steps(k, n, 4, delta, initial, max(inputs.optimum, optimum or 0.0), ratio)
+    return Theorem("fair k-median theorem", Bounds(ratio, paper), Bounds(ratio, sharper), inputs, problem.promise)
+
+
+# ------------------------------------------------------------------------------------------------------- the phases
+
+
+def _wait(m: int, flips: int) -> float:
+    """Return 1 / (1 - 1/m)^(m - flips), at most e: other bits must stay as they are."""
+    return float((1 - 1 / m) ** (flips - m)) if m > 1 else 1.0
 
 
 def _growth(k: int, m: int) -> float:
-    """Return the bound on the iterations to the first size-k solution."""
+    """Return the paper's bound on the iterations to the first size-k solution."""
     if k < m:
         return float(e * k * m * log(m / (m - k)))
     return float(e * m * sum((i + 1) / (m - i) for i in range(k)))
 
 
-def _spread(problem: SumProblem) -> float:
-    """Return the sum of w_i d_i^max over a lower bound on OPT from the least distances."""
-    largest, least = problem.space.extremes()
-    weights = problem.space.weights
-    if isinstance(problem, FairKMedianProblem):
-        initial = np.sort(weights * largest)[problem.k :].sum()
-    else:
-        initial = (weights * largest).sum()
-    count = problem.space.n - problem.k if problem.space.own else problem.space.n
-    optimum = np.sort(weights * least)[:count].sum()
-    return float(initial / optimum) if optimum > 0 else inf
+def _sum(k: int, m: int) -> float:
+    """Return the sum that the paper rounds up: at size i there are m - i bits to flip, and i + 1 members at most."""
+    return _wait(m, 1) * m * sum((i + 1) / (m - i) for i in range(k))
+
+
+def _local(k: int, m: int, p: int, delta: float, initial: float, optimum: float) -> float:
+    """Return the general lemma's bound with the paper's probabilities."""
+    if k == m:
+        return 0.0  # there is only one solution
+    spread = initial / optimum if optimum > 0 else inf
+    return general_lemma(1 / k, 1 / (e * float(m) ** (2 * p)), delta, spread)
+
+
+def _steps(k: int, m: int, p: int, delta: float, initial: float, optimum: float, ratio: float | None) -> float:
+    """Return the lemma's bound with swaps no larger than there are, and steps counted to the ratio only."""
+    swap = min(p, k, m - k)
+    if swap == 0:
+        return 0.0
+    spread = initial / optimum if optimum > 0 else inf
+    steps = steps_to_ratio(delta, spread, 1.0 if ratio is None else ratio)
+    return steps * waiting(1 / (k * _wait(m, 2 * swap) * float(m) ** (2 * swap))) if steps else 0.0
+
+
+def _meeting(k: int, n: int, balls: tuple[int, ...]) -> float:
+    """Return the bound on the iterations to a centre in every ball, from the balls' own numbers of points.
+
+    While i of q balls are missed, k - q + i centres may leave, and the i missed balls have as many points as the i
+    smallest ones at least.
+    """
+    if k == n:
+        return 0.0
+    points, q = np.cumsum(balls), len(balls)
+    ways = [(k - q + i) * int(points[i - 1]) for i in range(1, q + 1)]
+    return float(k * n * n * _wait(n, 2) * sum(1 / way for way in ways))
+
+
+# ------------------------------------------------------------------------------------------------------- the inputs
+
+
+def _inputs(problem: SumProblem) -> tuple[Inputs, float]:
+    """Return what the paper reads from the distances, and what no size-k solution costs more than."""
+    space, k = problem.space, problem.k
+    largest, least = space.extremes()
+    dearest: NDArray[np.float64] = np.sort(space.weights * largest)
+    initial = float(dearest[k:].sum()) if space.own else float(dearest.sum())  # a centre costs itself nothing
+    fair = isinstance(problem, FairKMedianProblem)
+    count = space.n - k if space.own else space.n
+    optimum = float(np.sort(space.weights * least)[:count].sum())
+    balls = (
+        tuple(sorted(int(inside.sum()) for inside in problem.balls)) if isinstance(problem, FairKMedianProblem) else ()
+    )
+    return Inputs(space.n, space.m, k, initial if fair else float(dearest.sum()), optimum, balls), initial
+
+
+def _excess(problem: Problem) -> float:
+    """Return how much worse than a free centre the best candidate of a cluster may be; 0 if that is not known."""
+    if isinstance(problem, KMeansProblem) and problem.space.own:
+        return 1.0
+    return problem.space.excess or 0.0
+
+
+def _check(p: int, epsilon: float) -> None:
+    if p < 1 or p != int(p):
+        raise ValueError(f"p must be a whole number, at least 1; got {p}.")
+    if not 0 < epsilon < 1:
+        raise ValueError(f"epsilon must lie between 0 and 1; got {epsilon}.")

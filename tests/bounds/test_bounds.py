@@ -167,6 +167,10 @@ def test_ratio_formulae():
     assert 0.96 * root**2 - 4 * root - 6 == pytest.approx(0.0, abs=1e-9)
     assert root > 4 / 0.96  # the larger one
     assert swap_ratio(4, 0.25, 1) == swap_ratio(4, 0.3, 2) == np.inf
+    assert swap_ratio(7, 0.01, 1, p=2) == pytest.approx(4 / 0.93)
+    assert swap_ratio(7, 0.0, 2, p=2) == pytest.approx(16.0)
+    assert swap_ratio(7, 0.0, 2, excess=0.5, p=2) == pytest.approx((1.5 + np.sqrt(2.5**2 + 0.5)) ** 2)
+    assert swap_ratio(3, 0.25, 1, p=3) == pytest.approx(4 / 3)  # every solution is one swap away
 
 
 def polished(problem, centers):

@@ -16,6 +16,7 @@ from certiclust.evolution import (
     Certified,
     MaxIterations,
     NoImprovement,
+    Sized,
     Target,
     TimeLimit,
     engine_for,
@@ -314,6 +315,10 @@ def test_a_run_ends_in_exactly_the_iteration_asked_for(problem):
             assert run.n_iter == t
             assert run.cost == cost
             assert gsemo(posed, random_state=seed, stop=Target(cost)).n_iter == t
+
+        sized = gsemo(posed, random_state=seed, stop=Sized())  # feasible or not
+        assert sized.n_iter == times[0]
+        assert len(sized.population[-1].centers) == 3
 
         certified = process.first_certified if problem in MAX else costs[0][0]
         run = gsemo(posed, random_state=seed, stop=Certified())

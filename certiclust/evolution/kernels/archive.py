@@ -50,32 +50,32 @@ class Tables(NamedTuple):
     d2: FloatArray
 
 
-def new_archive(m: int, k: int, empty_value: float, violations: int) -> Archive:
-    """Return P = {0}."""
+def new_archive(m: int, k: int, slots: int, empty_value: float, violations: int) -> Archive:
+    """Return P = {0} with room for so many sets."""
     archive = Archive(
         slot=np.full(k + 1, -1, dtype=np.int64),
-        value=np.empty(k + 2),
-        violations=np.zeros(k + 2, dtype=np.int64),
-        members=np.empty((k + 2, k), dtype=np.int64),
-        inside=np.zeros((k + 2, m), dtype=np.uint8),
-        free=np.arange(k + 2, dtype=np.int64)[::-1].copy(),
+        value=np.empty(slots),
+        violations=np.zeros(slots, dtype=np.int64),
+        members=np.empty((slots, k), dtype=np.int64),
+        inside=np.zeros((slots, m), dtype=np.uint8),
+        free=np.arange(slots, dtype=np.int64)[::-1].copy(),
         counters=np.zeros(6, dtype=np.int64),
         sizes=np.zeros(1),
     )
-    archive.counters[FREE] = k  # slot 0, on top of the stack, holds the empty set
+    archive.counters[FREE] = slots - 2  # slot 0, on top of the stack, holds the empty set
     archive.slot[0] = 0
     archive.value[0] = empty_value
     archive.violations[0] = violations
     return archive
 
 
-def new_tables(n: int, k: int) -> Tables:
-    """Return tables for ``k + 2`` slots; memory is touched only by the slots that are used."""
+def new_tables(n: int, slots: int) -> Tables:
+    """Return tables for so many slots; memory is touched only by the slots that are used."""
     tables = Tables(
-        near=np.empty((k + 2, n), dtype=np.int32),
-        d1=np.empty((k + 2, n)),
-        second=np.empty((k + 2, n), dtype=np.int32),
-        d2=np.empty((k + 2, n)),
+        near=np.empty((slots, n), dtype=np.int32),
+        d1=np.empty((slots, n)),
+        second=np.empty((slots, n), dtype=np.int32),
+        d2=np.empty((slots, n)),
     )
     tables.near[0] = tables.second[0] = -1
     tables.d1[0] = tables.d2[0] = np.inf

@@ -45,11 +45,25 @@ def choose_flips(
     archive: Archive, law: FlipLaw, s: int, state: State, removed: IntArray, added: IntArray
 ) -> tuple[int, int]:
     """Draw the centres that the parent of size `s` loses and gains; write them and return how many there are."""
-    u = uniform(state)
+    return flips_of(archive, law, archive.slot[s], s, uniform(state), state, removed, added)
+
+
+@njit(**INNER)
+def flips_of(
+    archive: Archive, law: FlipLaw, z: int, s: int, u: float, state: State, removed: IntArray, added: IntArray
+) -> tuple[int, int]:
+    """Draw what the parent in slot `z` loses and gains; the uniform `u` decides how many of each."""
     e = 0
-    while u >= law.cumulative[s, e]:
+    while e < 8 and u >= law.cumulative[s, e]:  # most draws end at once; a heavy tail is searched by halving
         e += 1
-    z = archive.slot[s]
+    if e == 8:
+        last = law.cumulative.shape[1] - 1
+        while e < last:
+            middle = (e + last) // 2
+            if u >= law.cumulative[s, middle]:
+                e = middle + 1
+            else:
+                last = middle
     a, b = law.removals[s, e], law.additions[s, e]
     t = 0
     while t < a:

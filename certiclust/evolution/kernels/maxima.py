@@ -293,10 +293,12 @@ def advance(
     patience: int,
     target: float,
     certified: bool,
+    sized: bool,
 ) -> None:
     """Run Algorithm 1 for `work` relevant offspring, or to iteration `last`, or `patience` iterations without progress.
 
-    Ends in the very iteration in which a size-k solution costs at most `target` or, with `certified`, has f1 >= 0.
+    Ends in the very iteration in which a size-k solution costs at most `target` or, with `certified`, has f1 >= 0;
+    with `sized`, in which the first one is found.
     """
     archive = maxima.archive
     counters = archive.counters
@@ -336,7 +338,8 @@ def advance(
         if step(maxima, s, removed[:a], added[:b]):
             mean, count = relevant_probability(archive, law)
             thresholds(archive, bars)
-        if maxima.records[COST] <= target or (certified and maxima.records[H] >= 0.0):
+        cost = maxima.records[COST]
+        if cost <= target or (certified and maxima.records[H] >= 0.0) or (sized and cost < np.inf):
             break
 
 

@@ -219,11 +219,20 @@ def step(sums: Sums, s: int, removed: IntArray, added: IntArray) -> bool:
 
 @njit(**KERNEL)
 def advance(
-    sums: Sums, law: FlipLaw, state: State, work: int, last: int, patience: int, target: float, certified: bool
+    sums: Sums,
+    law: FlipLaw,
+    state: State,
+    work: int,
+    last: int,
+    patience: int,
+    target: float,
+    certified: bool,
+    sized: bool,
 ) -> None:
     """Run Algorithm 1 for `work` relevant offspring, or to iteration `last`, or `patience` iterations without progress.
 
-    Ends in the very iteration in which a feasible size-k solution costs at most `target` or, with `certified`, exists.
+    Ends in the very iteration in which a feasible size-k solution costs at most `target` or, with `certified`, exists;
+    with `sized`, in which the first size-k solution is found.
     """
     archive = sums.archive
     counters = archive.counters
@@ -256,7 +265,7 @@ def advance(
             z = archive.slot[k]
             feasible = z >= 0 and archive.violations[z] == 0
             end = ending(counters, z >= 0, last, patience)
-            if feasible and (certified or -archive.value[z] <= target):
+            if (sized and z >= 0) or (feasible and (certified or -archive.value[z] <= target)):
                 break
 
 
