@@ -372,7 +372,7 @@ def _fair_loop(
     should_stop: Callable[[], bool],
     callbacks: Callbacks,
 ) -> _Found:
-    """Search for fair sets, by evolution alone or by the loop, and bound what they cost; or prove that there is none."""
+    """Search for fair sets, by evolution alone or by the loop, and bound their cost; or prove that there is none."""
     from certiclust.solver.fair_cover import Clock
     from certiclust.solver.fair_run import bound_fair, penalised, run_fair
     from certiclust.solver.kmedian import Limits
