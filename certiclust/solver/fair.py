@@ -10,14 +10,17 @@ one candidate of each ball and the cheapest of the rest, has an integral relaxat
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from certiclust.bounds import rounding_margin
-from certiclust.bounds.branch_and_bound import Node, Stage
+from certiclust.bounds.branch_and_bound import Node, Stage, Tree
 from certiclust.bounds.lagrangian import Instance
+from certiclust.bounds.reach_tree import MOST_PAIRS, ReachTree
+from certiclust.bounds.service_program import ServiceProgram
 from certiclust.evolution.pool import MAX_PAIRS, RADIUS_FACTOR, Search
 from certiclust.problems import FairKMedianProblem
 from certiclust.solver.kmedian import WINDOWS_FROM, KMedianStrategy, Limits, Proof
@@ -146,11 +149,15 @@ class FairStrategy(KMedianStrategy):
         The costs.
     instance, limits, seed
         As for k-median.
+    seconds
+        Seconds left, for linear programs.
     """
 
-    def __init__(self, costs: FairCosts, instance: Instance, limits: Limits, seed: int) -> None:
+    def __init__(
+        self, costs: FairCosts, instance: Instance, limits: Limits, seed: int, seconds: Callable[[], float]
+    ) -> None:
         super().__init__(costs.search, instance, limits, seed)
-        self.costs = costs
+        self.costs, self._seconds = costs, seconds
         self.cost = costs.bound
         self.most_radius = costs.penalty
         self._soft_work = 0.0
@@ -209,6 +216,23 @@ class FairStrategy(KMedianStrategy):
     def stretch(self, factor: float) -> None:
         """Multiply the work after which an unproved run ends; windows stretch that of many centres by themselves."""
         self._budget *= factor if self.instance.k < WINDOWS_FROM else min(factor, 1.0)
+
+    def _branch(self) -> Tree | ReachTree:
+        """Return the tree: of linear programs where the reach of points is the constraint and the lists hold it all."""
+        lists, costs = self.lists, self.costs
+        whole = costs.distant is not None and bool(np.all(lists.radius >= costs.penalty))
+        if not (whole and self.fair and lists.n_pairs <= MOST_PAIRS and np.diff(lists.row_ptr).min() > 0):
+            return super()._branch()
+        k, stop = self.instance.k, self.limits.should_stop
+        program = ServiceProgram(lists, k, self.upper, self.u, stop, self._seconds)
+        opened = np.flatnonzero(self.fixed == 1)
+        return ReachTree(program, self.live, opened, self.instance, self.root, self.upper)
+
+    def reduce(self) -> None:
+        """Take over what the bound proved, and which candidates the last program uses."""
+        if isinstance(self.tree, ReachTree):
+            self.share = self.tree.share
+        super().reduce()
 
     def aim(self) -> None:
         """Start bound and lists from the incumbent; a penalty is no distance, so the reach stands for it."""

@@ -175,7 +175,7 @@ def _solved(here: _Setting, strict: bool, start: NDArray[np.int64] | None = None
     if problem.space.matrix is None:
         return _solved_from_points(here, strict, start, aside)
     costs = fair_costs(problem, weights, strict)
-    strategy = FairStrategy(costs, here.instance(costs), here.limits, here.seed)
+    strategy = FairStrategy(costs, here.instance(costs), here.limits, here.seed, here.clock.seconds)
     if aside:
         strategy.stretch(ASIDE)
     elif strict:
