@@ -28,7 +28,7 @@ from certiclust.bounds.lagrangian import (
     reduce_candidates,
     round_multipliers,
 )
-from certiclust.bounds.service_program import Relaxed, ServiceProgram
+from certiclust.bounds.service_program import Basis, Relaxed, ServiceProgram
 from certiclust.space.lists import Floats, Ints, Lists, restrict, with_rows
 
 Mask = NDArray[np.bool_]
@@ -51,6 +51,7 @@ class _Open:
     opened: Mask
     path: Ints
     found: Relaxed
+    basis: Basis
 
 
 class ReachTree:
@@ -82,6 +83,7 @@ class ReachTree:
         self._heap: list[tuple[float, int]] = []
         self._closed = np.inf
         self._counted = 0.0
+        self._whole = False
         #: Sets that the relaxation opened in the last nodes, as original numbers: starts for the polish.
         self.proposals: list[Ints] = []
         #: Shares of the candidates in the last node.
@@ -107,9 +109,13 @@ class ReachTree:
         return counted
 
     def run(self, nodes: int, should_stop: Callable[[], bool], most_work: float = np.inf) -> None:
-        """Branch until `nodes` more children exist, `most_work` is done, the tree is closed or `should_stop`."""
+        """Branch until `nodes` more children exist, `most_work` is done, the tree is closed or `should_stop`.
+
+        It also ends where a relaxation opens whole candidates only: their cost may close the tree.
+        """
+        self._whole = False
         last, limit = len(self.nodes) + nodes, self.program.work + most_work
-        while len(self.nodes) < last and self.program.work < limit and not self.finished:
+        while len(self.nodes) < last and self.program.work < limit and not self.finished and not self._whole:
             if should_stop():
                 return
             lower, number = heapq.heappop(self._heap)
@@ -133,6 +139,7 @@ class ReachTree:
             path = np.append(path, self.program.add_set(members))
         for side, node in ((-1, (shut, here.opened, here.path)), (1, (here.closed, opened, path))):
             self.nodes.append(Node(number, int(self.ids[members[0]]), side, members=self.ids[members]))
+            self.program.restore(here.basis)
             self._bound_node(len(self.nodes) - 1, *node, lower)
 
     def _bound_node(self, number: int, closed: Mask, opened: Mask, path: Ints, inherited: float) -> None:
@@ -161,6 +168,7 @@ class ReachTree:
             self._closed = min(self._closed, node.lower)
             return
         self.proposals.append(self.ids[np.argsort(-found.y, kind="stable")[:k]])
+        self._whole |= bool(np.all((found.y < 1e-6) | (found.y > 1.0 - 1e-6)))
         closed, opened = closed.copy(), opened.copy()
         closed[live[dropped]] = True
         opened[live[needed]] = True
@@ -171,7 +179,7 @@ class ReachTree:
         if only.sum() == k:
             self._settle(node, np.flatnonzero(only), path)
             return
-        self._open[number] = _Open(closed, opened, path, found)
+        self._open[number] = _Open(closed, opened, path, found, self.program.basis)
         heapq.heappush(self._heap, (node.lower, number))
 
     def _certified(self, found: Relaxed, closed: Mask, opened: Mask, path: Ints) -> Bound:
@@ -214,6 +222,7 @@ class ReachTree:
         base = here.found.value
         room = max(self.upper - base, 1e-9 * self.upper)
         self.program.move(here.closed, here.opened, here.path)
+        self.program.restore(here.basis)
         for members in self._sets(here):
             shut, lit = (np.clip(v - base, 1e-4 * room, room) for v in self.program.probe(members, PROBE_ITERATIONS))
             score = float(shut * lit)

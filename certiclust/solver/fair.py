@@ -33,6 +33,8 @@ SOFT_ROUNDS, WIDE = 12, 0.01
 SOFT_PASSES, REPAIRS = 10.0, 8
 #: Powers of ten between which the lowered penalty is drawn, in units of what a client pays on average.
 SOFTNESS = (0.0, 0.8)
+#: Ascents before linear programs take over.
+ASCENTS = 2
 #: A computed distance and a computed reach this close to each other, in rounding errors, may be either way round.
 DOUBT = 4.0
 
@@ -217,11 +219,20 @@ class FairStrategy(KMedianStrategy):
         """Multiply the work after which an unproved run ends; windows stretch that of many centres by themselves."""
         self._budget *= factor if self.instance.k < WINDOWS_FROM else min(factor, 1.0)
 
-    def _branch(self) -> Tree | ReachTree:
-        """Return the tree: of linear programs where the reach of points is the constraint and the lists hold it all."""
+    def _programmable(self) -> bool:
+        """Return whether linear programs are worth it: the reach of points is the constraint, and lists hold it all."""
         lists, costs = self.lists, self.costs
         whole = costs.distant is not None and bool(np.all(lists.radius >= costs.penalty))
-        if not (whole and self.fair and lists.n_pairs <= MOST_PAIRS and np.diff(lists.row_ptr).min() > 0):
+        return whole and self.fair and lists.n_pairs <= MOST_PAIRS and int(np.diff(lists.row_ptr).min()) > 0
+
+    def _settled(self) -> bool:
+        """Return whether another ascent is not worth it; soon, if a linear program may follow."""
+        return super()._settled() or (self._rounds >= ASCENTS and self._programmable())
+
+    def _branch(self) -> Tree | ReachTree:
+        """Return the tree, of linear programs where they are worth it."""
+        lists = self.lists
+        if not self._programmable():
             return super()._branch()
         k, stop = self.instance.k, self.limits.should_stop
         program = ServiceProgram(lists, k, self.upper, self.u, stop, self._seconds)

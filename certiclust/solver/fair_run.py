@@ -29,7 +29,7 @@ Record = Callable[[int, float, float, int], None]
 
 #: Factor on the budget of k-median in strict mode: strictly fair sets are harder to find and to prove. Another one for
 #: few centres, whose swaps read whole rows and are faster at that.
-PATIENCE, FEW = 5.0, 1.7
+PATIENCE, FEW = 4.0, 1.3
 #: The same for bounds on strictly fair sets in the modes with balls, and for solutions of Algorithm 1.
 ASIDE = 0.3
 #: Starts of the search in a row that end unfair before covers are searched for.
