@@ -34,7 +34,7 @@ from certiclust.space.lists import Floats, Ints, Lists, restrict, with_rows
 Mask = NDArray[np.bool_]
 
 #: Sets of each kind that are tried before a split, and simplex iterations of a try.
-PROBES, PROBE_ITERATIONS = 4, 60
+PROBES, PROBE_ITERATIONS = 3, 60
 #: A set whose share is nearer than this to 0 or 1 is not worth a split.
 LEAST_SHARE = 0.02
 #: Rows looked at for sets that serve two clients.

@@ -18,14 +18,16 @@ from certiclust.bounds.packing import new_highs
 from certiclust.space.cover import Sets, minimal
 from certiclust.space.lists import Floats, Ints, Lists
 
-#: Rounds of rows for one node, and the share of the value that may be missing when no more are made.
-ROUNDS, PRECISE = 30, 1e-4
+#: Rounds of rows for one node, and the share of the gap that may be missing when no more are made.
+ROUNDS, PRECISE = 30, 0.03
 #: What it costs to leave a row uncovered, in units of the cost of the incumbent.
 UNCOVERED = 50.0
 #: Cuts per client above which those without weight leave the program.
 MOST_CUTS = 3
 #: Work (of about 2.5 ns) of a linear program: a constant, and so much per iteration and row.
-LP_WORK, ROW_WORK = 2e6, 35.0
+LP_WORK, ROW_WORK = 4e6, 45.0
+#: Simplex iterations below which a run is short.
+SHORT = 200
 
 
 class Relaxed(NamedTuple):
@@ -81,7 +83,7 @@ class ServiceProgram:
         self._active: Ints = np.zeros(0, np.int64)
         self._purges = 0
         self._closed, self._opened = np.zeros(self.m, dtype=bool), np.zeros(self.m, dtype=bool)
-        self._solver = new_highs(seconds(), solver="simplex", simplex_dual_edge_weight_strategy=1)
+        self._solver = new_highs(seconds(), solver="simplex", simplex_scale_strategy=0)
         self._pass_columns(k, upper)
         #: For every row its client or, with a negative number, its set; and the level of a cut (0: of a cover).
         self._owner: Ints = self.cover.copy()
@@ -190,9 +192,10 @@ class ServiceProgram:
                 break
             position, cost = self._service(found.y)
             short = cost - theta
-            if short.sum() <= PRECISE * found.value / self.unit:
+            missing = float(short.sum()) * self.unit
+            if missing <= PRECISE * max(goal - found.value - missing, 1e-8 * goal):
                 break
-            wanted = np.flatnonzero(short > 1e-6 * (1.0 + cost))
+            wanted = np.flatnonzero(short > 1e-9 * (1.0 + cost))
             if wanted.size == 0:
                 break
             self._purge()
@@ -201,6 +204,9 @@ class ServiceProgram:
 
     def solve(self, iterations: int = 1_000_000) -> float:
         """Run HiGHS for at most so many iterations and return the value."""
+        # Steepest edges need fewer iterations, but weights to start with, which a short run is not worth.
+        short = iterations < SHORT
+        self._solver.setOptionValue("simplex_dual_edge_weight_strategy", 1 if short else 2)
         self._solver.setOptionValue("simplex_iteration_limit", iterations)
         seconds = self._seconds()
         if seconds < 1e15:

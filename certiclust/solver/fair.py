@@ -28,13 +28,17 @@ from certiclust.space.lists import Floats, Ints, build_lists
 from certiclust.space.space import matrix_budget
 
 #: Searches at lower penalties after a round while the gap is above `WIDE` and not too many in a row failed.
-SOFT_ROUNDS, WIDE = 12, 0.01
+SOFT_ROUNDS, WIDE = 6, 0.01
+#: Share of the bound's work that these searches may take before they are made one at a time.
+SOFT_SHARE = 0.5
 #: Passes over the costs of such a search, and solutions that are repaired after it.
 SOFT_PASSES, REPAIRS = 10.0, 8
 #: Powers of ten between which the lowered penalty is drawn, in units of what a client pays on average.
 SOFTNESS = (0.0, 0.8)
 #: Ascents before linear programs take over.
 ASCENTS = 2
+#: Nodes of a tree of linear programs between two rounds of search.
+SPLITS = 2
 #: A computed distance and a computed reach this close to each other, in rounding errors, may be either way round.
 DOUBT = 4.0
 
@@ -176,11 +180,14 @@ class FairStrategy(KMedianStrategy):
         return self.upper < self.costs.penalty
 
     def evolve(self) -> None:
-        """Search as for k-median, then with lower penalties, as much as the bound did while the gap is wide."""
+        """Search as for k-median, then with lower penalties, a share of the bound's work while the gap is wide."""
         super().evolve()
         wide = self.upper - self.lower > WIDE * self.lower
+        rounds = 1
         # Few centres: the best set is soon found, and the work is better spent on the tree.
-        rounds = SOFT_ROUNDS if wide and self._soft_fails < 2 * self.instance.k + 4 else 1
+        if wide and self._soft_fails < 2 * self.instance.k + 4:
+            behind = self._soft_work < SOFT_SHARE * self._bound_work
+            rounds = SOFT_ROUNDS if self.tree is None or behind else 1
         small = self.costs.search.size <= matrix_budget() // 4  # lowered penalties need two more matrices
         if self.costs.distant is not None and small and self._rounds > 0 and self.search.k < self.search.order.size:
             for _ in range(rounds):
@@ -237,6 +244,7 @@ class FairStrategy(KMedianStrategy):
         k, stop = self.instance.k, self.limits.should_stop
         program = ServiceProgram(lists, k, self.upper, self.u, stop, self._seconds)
         opened = np.flatnonzero(self.fixed == 1)
+        self.batch = SPLITS
         return ReachTree(program, self.live, opened, self.instance, self.root, self.upper)
 
     def reduce(self) -> None:

@@ -168,6 +168,7 @@ class KMedianStrategy(Strategy):
         self._dropped = 0
         #: No neighbour list reaches farther; costs at or above it are as good as forbidden.
         self.most_radius = np.inf
+        self.batch = BATCH
         self._gain = 1.0
         self._failed = 0
         self._size = 0
@@ -272,7 +273,7 @@ class KMedianStrategy(Strategy):
             return
         if self.tree is not None:
             self.tree.upper = self.upper
-            self.tree.run(BATCH, self.limits.should_stop, self._budget - self._work)
+            self.tree.run(self.batch, self.limits.should_stop, self._budget - self._work)
         elif self._settled():
             self.tree = self._branch()
         else:
