@@ -39,8 +39,8 @@ PROBES, PROBE_ITERATIONS = 3, 60
 LEAST_SHARE = 0.02
 #: Rows looked at for sets that serve two clients.
 MOST_ROWS = 150
-#: Pairs of clients and candidates up to which linear programs are solved.
-MOST_PAIRS = 400_000
+#: Clients, and pairs of clients and candidates, up to which linear programs are solved.
+MOST_CLIENTS, MOST_PAIRS = 2000, 400_000
 
 
 @dataclass
@@ -114,8 +114,9 @@ class ReachTree:
         It also ends where a relaxation opens whole candidates only: their cost may close the tree.
         """
         self._whole = False
-        last, limit = len(self.nodes) + nodes, self.program.work + most_work
-        while len(self.nodes) < last and self.program.work < limit and not self.finished and not self._whole:
+        last, program = len(self.nodes) + nodes, self.program
+        program.most_work = program.work + most_work
+        while len(self.nodes) < last and program.work < program.most_work and not self.finished and not self._whole:
             if should_stop():
                 return
             lower, number = heapq.heappop(self._heap)

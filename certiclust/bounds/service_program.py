@@ -9,6 +9,7 @@ below the value of this program; what is taken from here is only multipliers, an
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -61,6 +62,8 @@ class ServiceProgram:
         Multipliers: levels to start with.
     should_stop, seconds : callable
         Polled between linear programs; seconds left, for HiGHS's own limit.
+    most_work : float, default infinite
+        Work after which programs are not solved to their end.
     """
 
     def __init__(
@@ -71,8 +74,9 @@ class ServiceProgram:
         u: Floats,
         should_stop: Callable[[], bool],
         seconds: Callable[[], float],
+        most_work: float = inf,
     ) -> None:
-        self.lists, self.work = lists, 0.0
+        self.lists, self.work, self.most_work = lists, 0.0, most_work
         self._should_stop, self._seconds = should_stop, seconds
         self.n, self.m = lists.radius.size, lists.col_ptr.size - 1
         #: Costs are counted in what a client pays on average.
@@ -188,7 +192,7 @@ class ServiceProgram:
         for _ in range(ROUNDS):
             self.solve()
             found, theta = self._solution()
-            if found.value >= goal or self._should_stop():
+            if found.value >= goal or self.work >= self.most_work or self._should_stop():
                 break
             position, cost = self._service(found.y)
             short = cost - theta
@@ -207,13 +211,15 @@ class ServiceProgram:
         # Steepest edges need fewer iterations, but weights to start with, which a short run is not worth.
         short = iterations < SHORT
         self._solver.setOptionValue("simplex_dual_edge_weight_strategy", 1 if short else 2)
-        self._solver.setOptionValue("simplex_iteration_limit", iterations)
+        price = ROW_WORK * self._owner.size
+        affordable = max(0.0, self.most_work - self.work) / price
+        self._solver.setOptionValue("simplex_iteration_limit", int(min(iterations, SHORT + affordable)))
         seconds = self._seconds()
         if seconds < 1e15:
             self._solver.setOptionValue("time_limit", self._solver.getRunTime() + max(1e-3, seconds))
         self._solver.run()
         info = self._solver.getInfo()
-        self.work += LP_WORK + ROW_WORK * self._owner.size * max(0, info.simplex_iteration_count)
+        self.work += LP_WORK + price * max(0, info.simplex_iteration_count)
         return float(info.objective_function_value) * self.unit
 
     def _solution(self) -> tuple[Relaxed, Floats]:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from certiclust.bounds import rounding_margin
 from certiclust.bounds.branch_and_bound import Node, Stage, Tree
 from certiclust.bounds.lagrangian import Instance
-from certiclust.bounds.reach_tree import MOST_PAIRS, ReachTree
+from certiclust.bounds.reach_tree import MOST_CLIENTS, MOST_PAIRS, ReachTree
 from certiclust.bounds.service_program import ServiceProgram
 from certiclust.evolution.pool import MAX_PAIRS, RADIUS_FACTOR, Search
 from certiclust.problems import FairKMedianProblem
@@ -230,7 +230,8 @@ class FairStrategy(KMedianStrategy):
         """Return whether linear programs are worth it: the reach of points is the constraint, and lists hold it all."""
         lists, costs = self.lists, self.costs
         whole = costs.distant is not None and bool(np.all(lists.radius >= costs.penalty))
-        return whole and self.fair and lists.n_pairs <= MOST_PAIRS and int(np.diff(lists.row_ptr).min()) > 0
+        small = lists.n_pairs <= MOST_PAIRS and lists.radius.size <= MOST_CLIENTS
+        return whole and self.fair and small and int(np.diff(lists.row_ptr).min()) > 0 and self.upper > 0.0
 
     def _settled(self) -> bool:
         """Return whether another ascent is not worth it; soon, if a linear program may follow."""
@@ -242,7 +243,7 @@ class FairStrategy(KMedianStrategy):
         if not self._programmable():
             return super()._branch()
         k, stop = self.instance.k, self.limits.should_stop
-        program = ServiceProgram(lists, k, self.upper, self.u, stop, self._seconds)
+        program = ServiceProgram(lists, k, self.upper, self.u, stop, self._seconds, self._budget - self._work)
         opened = np.flatnonzero(self.fixed == 1)
         self.batch = SPLITS
         return ReachTree(program, self.live, opened, self.instance, self.root, self.upper)
