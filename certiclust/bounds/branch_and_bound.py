@@ -308,7 +308,7 @@ def pack(nodes: list[Node], granularity: float, unit: float) -> dict[str, object
     """Return a tree as plain arrays for a certificate to carry: nodes, then their stages one after the other.
 
     Multipliers are counted in `unit`, a power of two, and granularity is only ever claimed for a unit of 1. A candidate
-    -2 - s stands for the set s; the multipliers `v` of the sets on the way to a node follow each other as the stages do.
+    -2 - s stands for the set s; the multipliers `v` of the sets on the way to a node are in the order of the stages.
     """
     stages = [(number, stage) for number, node in enumerate(nodes) for stage in node.stages]
     sets = {node.members.tobytes(): node.members for node in nodes if node.members.size > 1}

@@ -95,7 +95,7 @@ class ServiceProgram:
         self._add_cuts(np.arange(self.n), self._positions(u))
 
     def _pass_columns(self, k: int, upper: float) -> None:
-        """Give HiGHS shares, costs of clients and the shortfall, with the rows of the number of centres and of covers."""
+        """Give HiGHS shares, costs of clients and the shortfall; rows for the number of centres and for covers."""
         import highspy
 
         n, m, infinite = self.n, self.m, highspy.kHighsInf

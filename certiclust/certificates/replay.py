@@ -6,7 +6,7 @@ L(u) = sum u + the k smallest rho_j, rho_j = sum_i min(0, c_ij - u_i), bounds th
 candidate may be dropped (or fixed open) if no solution with (without) it can be better than the cost at hand. The
 bound of a leaf is the best bound on its path; the bound of the tree is its worst leaf. A node may also be split on a
 set of candidates: on side +1 at least one of them is open, on side -1 all are closed. The set of a +1 side is one more
-client for all stages below, with a multiplier v >= 0: its members serve it for nothing, the other candidates not at all.
+client for all stages below, with a multiplier v >= 0: its members serve it for nothing, others not at all.
 """
 
 from __future__ import annotations
