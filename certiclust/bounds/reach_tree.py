@@ -12,6 +12,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +33,7 @@ from certiclust.bounds.service_program import Basis, Relaxed, ServiceProgram
 from certiclust.space.lists import Floats, Ints, Lists, restrict, with_rows
 
 Mask = NDArray[np.bool_]
+NONE: Ints = np.zeros(0, np.int64)
 
 #: Sets of each kind that are tried before a split, and simplex iterations of a try.
 PROBES, PROBE_ITERATIONS = 3, 60
@@ -52,6 +54,21 @@ class _Open:
     path: Ints
     found: Relaxed
     basis: Basis
+
+
+class _Left(Enum):
+    """How many solutions the fixings of a node leave."""
+
+    NONE = 0
+    ONE = 1
+    MANY = 2
+
+
+def _decided(closed: Mask, opened: Mask, k: int) -> _Left:
+    """Return whether fixings leave no solution, or one."""
+    if np.any(opened & closed) or opened.sum() > k or (~closed).sum() < k:
+        return _Left.NONE
+    return _Left.ONE if k in (opened.sum(), (~closed).sum()) else _Left.MANY
 
 
 class ReachTree:
@@ -90,7 +107,7 @@ class ReachTree:
         self.share: Floats = np.zeros(ids.size)
         flags = np.zeros(ids.size, dtype=bool)
         flags[opened] = True
-        self._bound_node(0, np.zeros(ids.size, dtype=bool), flags, np.zeros(0, np.int64), root.lower)
+        self._bound_node(0, np.zeros(ids.size, dtype=bool), flags, NONE, root.lower)
 
     @property
     def lower(self) -> float:
@@ -145,10 +162,9 @@ class ReachTree:
 
     def _bound_node(self, number: int, closed: Mask, opened: Mask, path: Ints, inherited: float) -> None:
         """Bound a node, record what that proves, and queue it unless it is closed."""
-        node = self.nodes[number]
-        k = self.instance.k
+        node, k = self.nodes[number], self.instance.k
         node.lower = inherited
-        if np.any(opened & closed) or opened.sum() > k or (~closed).sum() < k:
+        if _decided(closed, opened, k) is _Left.NONE:
             node.lower = np.inf
             return
         self.program.move(closed, opened, path)
@@ -157,31 +173,36 @@ class ReachTree:
         self.share = found.y
         bound = self._certified(found, closed, opened, path)
         node.lower = max(inherited, bound.lower)
-        live = np.flatnonzero(~closed)
-        dropped, needed = reduce_candidates(bound, opened[live].astype(np.int8), self.upper, self.instance.granularity)
-        done = is_closed(bound.lower, self.upper, self.instance.granularity)
-        if done:
-            dropped[:] = needed[:] = False
-        n = self.lists.radius.size
-        stage = Stage(bound.u[:n], self.ids[live[dropped]], self.ids[live[needed]], bound.u[n:])
-        node.stages.append(stage)
-        if done:
+        if is_closed(bound.lower, self.upper, self.instance.granularity):
+            node.stages.append(self._stage(bound, NONE, NONE))
             self._closed = min(self._closed, node.lower)
             return
+        closed, opened = self._reduced(node, bound, closed, opened)
         self.proposals.append(self.ids[np.argsort(-found.y, kind="stable")[:k]])
         self._whole |= bool(np.all((found.y < 1e-6) | (found.y > 1.0 - 1e-6)))
+        left = _decided(closed, opened, k)
+        if left is _Left.NONE:
+            node.lower = np.inf
+        elif left is _Left.ONE:
+            self._settle(node, np.flatnonzero(opened if opened.sum() == k else ~closed), path)
+        else:
+            self._open[number] = _Open(closed, opened, path, found, self.program.basis)
+            heapq.heappush(self._heap, (node.lower, number))
+
+    def _reduced(self, node: Node, bound: Bound, closed: Mask, opened: Mask) -> tuple[Mask, Mask]:
+        """Record the stage of a bound, and return what is closed and open after it."""
+        live = np.flatnonzero(~closed)
+        dropped, needed = reduce_candidates(bound, opened[live].astype(np.int8), self.upper, self.instance.granularity)
+        node.stages.append(self._stage(bound, live[dropped], live[needed]))
         closed, opened = closed.copy(), opened.copy()
         closed[live[dropped]] = True
         opened[live[needed]] = True
-        if opened.sum() > k or (~closed).sum() < k:
-            node.lower = np.inf
-            return
-        only = opened if opened.sum() == k else ~closed
-        if only.sum() == k:
-            self._settle(node, np.flatnonzero(only), path)
-            return
-        self._open[number] = _Open(closed, opened, path, found, self.program.basis)
-        heapq.heappush(self._heap, (node.lower, number))
+        return closed, opened
+
+    def _stage(self, bound: Bound, dropped: Ints, needed: Ints) -> Stage:
+        """Return a stage in original numbers."""
+        n = self.lists.radius.size
+        return Stage(bound.u[:n], self.ids[dropped], self.ids[needed], bound.u[n:])
 
     def _certified(self, found: Relaxed, closed: Mask, opened: Mask, path: Ints) -> Bound:
         """Return the proven bound of the rounded multipliers of a relaxation."""
@@ -211,8 +232,7 @@ class ReachTree:
         u = np.full(served.size, 2.0 * self.upper)
         u[served] = left.row_val[left.row_ptr[:-1][served]]
         margin = self.instance.margin(u.size, (1 + self.instance.k) * float(u.sum()))
-        none = np.zeros(0, np.int64)
-        node.stages.append(Stage(u, none, none, np.zeros(path.size)))
+        node.stages.append(Stage(u, NONE, NONE, np.zeros(path.size)))
         node.lower = max(node.lower, lift(float(u.sum()) - margin, self.instance.granularity))
         self._closed = min(self._closed, node.lower)
         self.proposals.append(self.ids[centers])

@@ -128,7 +128,7 @@ class ServiceProgram:
 
         changed = np.flatnonzero((closed != self._closed) | (opened != self._opened)).astype(np.int32)
         if changed.size:
-            low, high = opened[changed].astype(np.float64), 1.0 - closed[changed]
+            low, high = opened[changed].astype(np.float64), (~closed[changed]).astype(np.float64)
             self._solver.changeColsBounds(changed.size, changed, low, high)
         self._closed, self._opened = closed.copy(), opened.copy()
         rows = np.flatnonzero(self._owner < 0)
@@ -234,12 +234,13 @@ class ServiceProgram:
         owner, weight, level = self._owner[mine], dual[mine], self._level[mine]
         cut = level > 0.0
         served = np.bincount(owner[cut], weights=weight[cut], minlength=n)
-        u = np.bincount(owner, weights=np.where(cut, level, 1.0) * weight, minlength=n)
+        u: Floats = np.bincount(owner, weights=np.where(cut, level, 1.0) * weight, minlength=n).astype(np.float64)
         u += self._nearest * np.maximum(0.0, 1.0 - served)
         v = np.zeros(len(self.sets))
         v[-1 - self._owner[~mine]] = dual[~mine]
         value = float(self._solver.getInfo().objective_function_value) * self.unit
-        return Relaxed(value, np.clip(columns[:m], 0.0, 1.0), u * self.unit, v * self.unit), columns[m : m + n]
+        u, v = u * self.unit, v * self.unit
+        return Relaxed(value, np.clip(columns[:m], 0.0, 1.0), u, v), columns[m : m + n]
 
     def _service(self, y: Floats) -> tuple[Ints, Floats]:
         """Return where in its list each client is served in full, and what that costs it."""

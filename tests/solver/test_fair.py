@@ -136,7 +136,7 @@ def _mip(posed):
     """The least cost of a strictly fair set, by HiGHS's integer solver on the textbook program."""
     D, reach = posed.space.matrix, posed.beta * posed.radii
     n = len(D)
-    client, site = np.nonzero(D.T <= reach[:, None])
+    client, site = np.nonzero(D.T - reach[:, None] <= 0.0)
     pairs, number = client.size, np.arange(client.size)
     ones = np.ones(pairs)
     serve = csr_array((ones, (client, n + number)), shape=(n, n + pairs))
