@@ -8,9 +8,10 @@ from __future__ import annotations
 import resource
 import warnings
 from collections.abc import Iterator
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 from time import process_time
+from typing import NamedTuple
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -25,11 +26,6 @@ CLUSTERS = (5, 10, 20, 30)
 #: Cost in thousands that subsample 0 must reach, for (k, beta).
 TARGETS = {(10, 1.1): 403.0, (20, 1.1): 266.0, (30, 1.32): 194.0}
 SECONDS = 20.0
-
-
-def bank() -> np.ndarray | None:
-    """Return the subsamples, or None where the data are not there."""
-    return np.load(DATA)["X"] if DATA.exists() else None
 
 
 def fair_radii(D: np.ndarray, k: int) -> np.ndarray:
@@ -70,51 +66,70 @@ def baselines(D: np.ndarray, k: int, beta: float) -> dict[str, np.ndarray]:
     return found
 
 
-def strict(seeds: list[int]) -> Iterator[Row]:
-    """Find strictly fair sets of the bank data: cost (thousands), gap to the best one, peers that are as fair."""
-    data = bank()
-    if data is None:
+class Case(NamedTuple):
+    """A subsample of the bank data with its distances, a number of centres, and the fair radii for it."""
+
+    sub: int
+    X: np.ndarray
+    D: np.ndarray
+    k: int
+    radii: np.ndarray
+
+    def cost(self, centers: np.ndarray) -> float:
+        """Return the cost of centres."""
+        return float(self.D[:, centers].min(axis=1).sum())
+
+    def ratio(self, centers: np.ndarray) -> float:
+        """Return the largest distance to a centre in fair radii."""
+        return ratio(self.D, self.radii, centers)
+
+
+def cases() -> Iterator[Case]:
+    """Yield all cases; none where the data are not there."""
+    if not DATA.exists():
         return
+    data = np.load(DATA)["X"]
     for sub in SUBSAMPLES:
         D = cdist(data[sub], data[sub])
         for k in CLUSTERS:
-            radii = fair_radii(D, k)
-            for beta in (1.1, 1.25, *((1.32,) if k == 30 else ())):
-                peers = {
-                    n: (D[:, c].min(axis=1).sum(), ratio(D, radii, c)) for n, c in peer_sets(sub, D, k, beta).items()
-                }
-                fair = [cost for cost, reached in peers.values() if reached <= beta]
-                for seed in seeds:
-                    yield _strict_row(data[sub], D, radii, sub, k, beta, seed, min(fair, default=np.inf))
+            yield Case(sub, data[sub], D, k, fair_radii(D, k))
+
+
+def strict(seeds: list[int]) -> Iterator[Row]:
+    """Find strictly fair sets of the bank data: cost (thousands), gap to the best one, peers that are as fair."""
+    for case in cases():
+        for beta in (1.1, 1.25, *((1.32,) if case.k == 30 else ())):
+            found = peer_sets(case, beta).values()
+            fair = [case.cost(centers) for centers in found if case.ratio(centers) <= beta]
+            for seed in seeds:
+                yield _strict_row(case, beta, seed, min(fair, default=np.inf))
 
 
 _KNOWN: dict[tuple[int, int, float], dict[str, np.ndarray]] = {}
 
 
-def peer_sets(sub: int, D: np.ndarray, k: int, beta: float) -> dict[str, np.ndarray]:
+def peer_sets(case: Case, beta: float) -> dict[str, np.ndarray]:
     """Return the peers' sets, computed once."""
-    key = (sub, k, beta)
+    key = (case.sub, case.k, beta)
     if key not in _KNOWN:
-        _KNOWN[key] = baselines(D, k, beta)
+        _KNOWN[key] = baselines(case.D, case.k, beta)
     return _KNOWN[key]
 
 
-def _strict_row(
-    X: np.ndarray, D: np.ndarray, radii: np.ndarray, sub: int, k: int, beta: float, seed: int, peer: float
-) -> Row:
+def _strict_row(case: Case, beta: float, seed: int, peer: float) -> Row:
     start = process_time()
-    row: Row = {"sub": sub, "k": k, "beta": beta, "seed": seed}
+    row: Row = {"sub": case.sub, "k": case.k, "beta": beta, "seed": seed}
     try:
-        est = FairKMedian(k, beta=beta, mode="strict", random_state=seed).fit(X)
+        est = FairKMedian(case.k, beta=beta, mode="strict", random_state=seed).fit(case.X)
     except InfeasibleError as error:
         seconds = process_time() - start
         return {**row, "cpu": round(seconds, 1), "proved infeasible": error.proved, "pass": error.proved}
     seconds = process_time() - start
     certificate = est.certificate_
-    certificate.verify(X)
+    certificate.verify(case.X)
     cost, gap = est.cost_ / 1000, 100 * certificate.gap
-    reached = ratio(D, radii, est.center_indices_)
-    target = TARGETS.get((k, beta), np.inf) if sub == 0 else np.inf
+    reached = case.ratio(est.center_indices_)
+    target = TARGETS.get((case.k, beta), np.inf) if case.sub == 0 else np.inf
     passes = {
         "fair": est.fairness_ratio_ <= beta and reached <= beta * (1 + 1e-9),
         "cost": est.cost_ <= peer * (1 + 1e-9) and cost <= target,
@@ -128,55 +143,43 @@ def _strict_row(
 
 def balls(seeds: list[int]) -> Iterator[Row]:
     """Meet all critical balls of the bank data: 7 beta and 3 beta kept, gap at most 2 %."""
-    data = bank()
-    if data is None:
-        return
-    for sub in SUBSAMPLES:
-        X = data[sub]
-        D = cdist(X, X)
-        for k in CLUSTERS:
-            radii = fair_radii(D, k)
-            for mode, factor in (("proven", 6.0), ("tight", 2.0)):
-                for beta in (1.1, 1.5):
-                    for seed in seeds:
-                        start = process_time()
-                        est = FairKMedian(k, beta=beta, mode=mode, random_state=seed).fit(X)
-                        seconds = process_time() - start
-                        est.certificate_.verify(X)
-                        reached = ratio(D, radii, est.center_indices_)
-                        met = balls_of(D, radii, beta, factor)[1][:, est.center_indices_].any(axis=1).all()
-                        gap = 100 * est.certificate_.gap
-                        yield {
-                            "sub": sub,
-                            "k": k,
-                            "mode": mode,
-                            "beta": beta,
-                            "seed": seed,
-                            "cost": round(est.cost_ / 1000, 2),
-                            "ratio": round(reached, 4),
-                            "gap %": round(gap, 4),
-                            "cost / fair bound": round(est.cost_ / est.certificate_.fair_lower_bound, 4),
-                            "cpu": round(seconds, 1),
-                            "pass": bool(met and reached <= (factor + 1) * beta and gap <= 2.0),
-                        }
+    for case in cases():
+        for (mode, factor), beta, seed in product((("proven", 6.0), ("tight", 2.0)), (1.1, 1.5), seeds):
+            yield _balls_row(case, mode, factor, beta, seed)
+
+
+def _balls_row(case: Case, mode: str, factor: float, beta: float, seed: int) -> Row:
+    start = process_time()
+    est = FairKMedian(case.k, beta=beta, mode=mode, random_state=seed).fit(case.X)
+    seconds = process_time() - start
+    est.certificate_.verify(case.X)
+    reached = case.ratio(est.center_indices_)
+    met = balls_of(case.D, case.radii, beta, factor)[1][:, est.center_indices_].any(axis=1).all()
+    gap = 100 * est.certificate_.gap
+    return {
+        "sub": case.sub,
+        "k": case.k,
+        "mode": mode,
+        "beta": beta,
+        "seed": seed,
+        "cost": round(est.cost_ / 1000, 2),
+        "ratio": round(reached, 4),
+        "gap %": round(gap, 4),
+        "cost / fair bound": round(est.cost_ / est.certificate_.fair_lower_bound, 4),
+        "cpu": round(seconds, 1),
+        "pass": bool(met and reached <= (factor + 1) * beta and gap <= 2.0),
+    }
 
 
 def peers(seeds: list[int]) -> Iterator[Row]:
     """Run the peers on the bank data: cost (thousands) and ratio; swaps are of one centre at a time."""
-    data = bank()
-    if data is None:
-        return
-    for sub in SUBSAMPLES:
-        D = cdist(data[sub], data[sub])
-        for k in CLUSTERS:
-            for beta in (1.1, 1.25):
-                start = process_time()
-                found = peer_sets(sub, D, k, beta)
-                row: Row = {"sub": sub, "k": k, "beta": beta, "cpu": round(process_time() - start, 1)}
-                for name, centers in found.items():
-                    cost = D[:, centers].min(axis=1).sum() / 1000
-                    row[name] = f"{cost:.1f} / {ratio(D, fair_radii(D, k), centers):.3f}"
-                yield row
+    for case, beta in product(cases(), (1.1, 1.25)):
+        start = process_time()
+        found = peer_sets(case, beta)
+        row: Row = {"sub": case.sub, "k": case.k, "beta": beta, "cpu": round(process_time() - start, 1)}
+        for name, centers in found.items():
+            row[name] = f"{case.cost(centers) / 1000:.1f} / {case.ratio(centers):.3f}"
+        yield row
 
 
 def large(seeds: list[int]) -> Iterator[Row]:

@@ -42,18 +42,23 @@ NODE_WORK = 400_000
 
 
 class Stage(NamedTuple):
-    """Multipliers with the candidates they prove useless or indispensable (original numbers)."""
+    """Multipliers with the candidates they prove useless or indispensable (original numbers).
+
+    `v` are the multipliers of the sets on the way to the node of which one candidate must be open.
+    """
 
     u: Floats
     dropped: Ints
     opened: Ints
+    v: Floats = np.zeros(0)
 
 
 @dataclass
 class Node:
     """A node of the recorded tree.
 
-    ``candidate`` and ``side`` (+1 open, -1 closed) lead from ``parent`` here; the root has parent -1.
+    ``candidate`` and ``side`` (+1 open, -1 closed) lead from ``parent`` here; the root has parent -1. Of several
+    ``members`` at least one is open on side +1, and all are closed on side -1.
     """
 
     parent: int
@@ -61,6 +66,7 @@ class Node:
     side: int
     stages: list[Stage] = field(default_factory=list)
     lower: float = -np.inf
+    members: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
 
 
 @dataclass
@@ -301,13 +307,16 @@ class Tree:
 def pack(nodes: list[Node], granularity: float, unit: float) -> dict[str, object]:
     """Return a tree as plain arrays for a certificate to carry: nodes, then their stages one after the other.
 
-    Multipliers are counted in `unit`, a power of two, and granularity is only ever claimed for a unit of 1.
+    Multipliers are counted in `unit`, a power of two, and granularity is only ever claimed for a unit of 1. A candidate
+    -2 - s stands for the set s; the multipliers `v` of the sets on the way to a node are in the order of the stages.
     """
     stages = [(number, stage) for number, node in enumerate(nodes) for stage in node.stages]
+    sets = {node.members.tobytes(): node.members for node in nodes if node.members.size > 1}
+    place = {key: -2 - number for number, key in enumerate(sets)}
     packed: dict[str, object] = {
         "granularity": granularity if unit == 1.0 else 0.0,
         "parent": np.array([node.parent for node in nodes]),
-        "candidate": np.array([node.candidate for node in nodes]),
+        "candidate": np.array([place.get(node.members.tobytes(), node.candidate) for node in nodes]),
         "side": np.array([node.side for node in nodes]),
         "stage_node": np.array([number for number, _ in stages], dtype=np.int64),
         "u": np.array([stage.u * unit for _, stage in stages]),
@@ -316,4 +325,8 @@ def pack(nodes: list[Node], granularity: float, unit: float) -> dict[str, object
         parts = [getattr(stage, name) for _, stage in stages]
         packed[name] = np.concatenate([np.zeros(0, np.int64), *parts]).astype(np.int64)
         packed[f"{name}_end"] = np.cumsum([part.size for part in parts], dtype=np.int64)
+    if sets:
+        packed["sets"] = np.concatenate(list(sets.values()))
+        packed["sets_end"] = np.cumsum([members.size for members in sets.values()])
+        packed["v"] = np.concatenate([stage.v * unit for _, stage in stages])
     return packed

@@ -4,7 +4,9 @@ Every node carries stages ``(u, dropped, opened)``; the children of a node are t
 closed". A stage is checked by recomputing all reduced costs over the live candidates from the data:
 L(u) = sum u + the k smallest rho_j, rho_j = sum_i min(0, c_ij - u_i), bounds the cost of every k of them for any u. A
 candidate may be dropped (or fixed open) if no solution with (without) it can be better than the cost at hand. The
-bound of a leaf is the best bound on its path; the bound of the tree is its worst leaf.
+bound of a leaf is the best bound on its path; the bound of the tree is its worst leaf. A node may also be split on a
+set of candidates: on side +1 at least one of them is open, on side -1 all are closed. The set of a +1 side is one more
+client for all stages below, with a multiplier v >= 0: its members serve it for nothing, others not at all.
 """
 
 from __future__ import annotations
@@ -26,15 +28,16 @@ Costs = Callable[[Ints], Iterator[Floats]]
 
 
 class Stage(NamedTuple):
-    """Multipliers and the candidates that they prove useless or indispensable."""
+    """Multipliers of clients and of sets, and the candidates that they prove useless or indispensable."""
 
     u: Floats
     dropped: Ints
     opened: Ints
+    v: Floats
 
 
 class Node(NamedTuple):
-    """A node: the branching that leads to it from its parent, and its stages."""
+    """A node: the branching that leads to it from its parent (-2 - s stands for the set s), and its stages."""
 
     parent: int
     candidate: int
@@ -43,10 +46,11 @@ class Node(NamedTuple):
 
 
 class Tree(NamedTuple):
-    """The nodes, parents before children, and the unit of which all costs are multiples (0: none)."""
+    """The nodes, parents before children, the unit of which all costs are multiples (0: none), and the sets."""
 
     nodes: list[Node]
     granularity: float
+    sets: list[Ints]
 
 
 class Scale(NamedTuple):
@@ -76,11 +80,15 @@ def unpack(stored: Any, n: int, m: int) -> Tree:
         u = listed.astype(np.float64).reshape(owner.size, n)
         dropped = np.split(_ints(stored["dropped"]), _ints(stored["dropped_end"]))
         opened = np.split(_ints(stored["opened"]), _ints(stored["opened_end"]))
+        sets = np.split(_ints(stored.get("sets", [])), _ints(stored.get("sets_end", [])))[:-1]
+        v = np.asarray(stored.get("v", []), dtype=np.float64).ravel()
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise CertificateError("witness: 'tree' is malformed.") from error
     if not (parent.size == candidate.size == side.size >= 1 and len(dropped) == len(opened) == owner.size + 1):
         raise CertificateError("witness: 'tree' has arrays of different lengths.")
-    named = np.concatenate([*dropped, *opened, candidate[1:]])
+    if np.any((candidate[1:] < 0) & ((candidate[1:] == -1) | (candidate[1:] < -1 - len(sets)))):
+        raise CertificateError("witness: 'tree' is split on a set that it does not list.")
+    named = np.concatenate([*dropped, *opened, *sets, candidate[1:][candidate[1:] >= 0]])
     if named.size and not (named.min() >= 0 and named.max() < m):
         raise CertificateError(f"witness: 'tree' names a candidate outside 0..{m - 1}.")
     if not (u.min(initial=0.0) >= 0 and u.max(initial=0.0) <= 1e300 / n):
@@ -89,10 +97,26 @@ def unpack(stored: Any, n: int, m: int) -> Tree:
         raise CertificateError("witness: 'tree' must have a granularity of 0 or between 1e-100 and 1e100.")
     if owner.size and not (owner.min() >= 0 and owner.max() < parent.size):
         raise CertificateError("witness: 'tree' has a stage without a node.")
+    if not (v.min(initial=0.0) >= 0 and v.max(initial=0.0) <= 1e300 / n):
+        raise CertificateError(f"witness: 'tree' must hold multipliers between 0 and {1e300 / n:.3g}.")
     nodes = [Node(int(p), int(c), int(s), []) for p, c, s in zip(parent, candidate, side, strict=True)]
-    for t, number in enumerate(owner):
-        nodes[number].stages.append(Stage(u[t], dropped[t], opened[t]))
-    return Tree(nodes, granularity)
+    end = np.cumsum(_depths(nodes)[owner])
+    if v.size != (end[-1] if end.size else 0):
+        raise CertificateError("witness: 'tree' must hold a multiplier for each set on the way to each stage.")
+    for t, (number, mine) in enumerate(zip(owner, np.split(v, end)[: owner.size], strict=True)):
+        nodes[number].stages.append(Stage(u[t], dropped[t], opened[t], mine))
+    return Tree(nodes, granularity, sets)
+
+
+def _depths(nodes: list[Node]) -> Ints:
+    """Return how many sets there are of which one must be open, on the way to each node."""
+    depth = np.zeros(len(nodes), dtype=np.intp)
+    for number, node in enumerate(nodes):
+        if number and not 0 <= node.parent < number:
+            raise CertificateError(f"witness: node {number} of 'tree' has no parent before it.")
+        if number:
+            depth[number] = depth[node.parent] + (node.candidate < -1 and node.side > 0)
+    return depth
 
 
 def _ints(values: Any) -> Ints:
@@ -121,24 +145,30 @@ def replay(tree: Tree, costs: Costs, scale: Scale, upper: float) -> float:
     if tree.granularity > 0:
         _check_granularity(tree.granularity, costs, scale.m)
     inner = _inner_nodes(tree.nodes)
-    state: list[tuple[Mask, Mask, float]] = []
+    state: list[tuple[Mask, Mask, list[Ints], float]] = []
     result = upper
     for number, node in enumerate(tree.nodes):
         if node.parent < 0:
             live, fixed, lower = np.ones(scale.m, dtype=bool), np.zeros(scale.m, dtype=bool), 0.0
+            path: list[Ints] = []
         else:
-            live, fixed, lower = state[node.parent]
+            live, fixed, path, lower = state[node.parent]
             live, fixed = live.copy(), fixed.copy()
-            (fixed if node.side > 0 else live)[node.candidate] = node.side > 0
+            if node.candidate >= 0:
+                (fixed if node.side > 0 else live)[node.candidate] = node.side > 0
+            elif node.side > 0:
+                path = [*path, tree.sets[-2 - node.candidate]]
+            else:
+                live[tree.sets[-2 - node.candidate]] = False
         for stage in node.stages:
             if _empty(live, fixed, scale.k):
                 break
-            lower = max(lower, _check_stage(stage, live, fixed, costs, scale, upper, tree.granularity))
+            lower = max(lower, _check_stage(stage, live, fixed, path, costs, scale, upper, tree.granularity))
             live[stage.dropped] = False
             fixed[stage.opened] = True
         if _empty(live, fixed, scale.k):
             lower = math.inf
-        state.append((live, fixed, lower))
+        state.append((live, fixed, path, lower))
         if number not in inner:
             result = min(result, lower)
     return result
@@ -172,18 +202,27 @@ def _check_granularity(unit: float, costs: Costs, m: int) -> None:
             raise CertificateError(f"witness: not all weighted distances are multiples of {unit!r}.")
 
 
-def _check_stage(stage: Stage, live: Mask, fixed: Mask, costs: Costs, scale: Scale, upper: float, unit: float) -> float:
+def _check_stage(
+    stage: Stage, live: Mask, fixed: Mask, path: list[Ints], costs: Costs, scale: Scale, upper: float, unit: float
+) -> float:
     """Return the bound of a stage; raise if a fixing that it lists is not proved."""
     ids = np.flatnonzero(live)
-    rho, heaviest = _reduced_costs(stage.u, costs(ids))
+    rho, load = _reduced_costs(stage.u, costs(ids))
+    place = np.full(scale.m, -1)
+    place[ids] = np.arange(ids.size)
+    for members, v in zip(path, stage.v, strict=True):
+        inside = place[np.unique(members)]
+        rho[inside[inside >= 0]] -= v
+        load[inside[inside >= 0]] += v
+    heaviest = float(load.max(initial=0.0))
     taken = fixed[ids]
     free = np.flatnonzero(~taken)
     need = scale.k - int(taken.sum())
     order = free[np.argsort(rho[free], kind="stable")]
     inside, outside = order[:need], order[need:]
-    total = math.fsum(stage.u)
+    total = math.fsum(stage.u) + math.fsum(stage.v)
     value = total + math.fsum(rho[taken]) + math.fsum(rho[inside])
-    margin = scale.margin(total + scale.k * heaviest)
+    margin = scale._replace(n=scale.n + len(path)).margin(total + scale.k * heaviest)
     useless, needed = np.zeros(scale.m, dtype=bool), np.zeros(scale.m, dtype=bool)
     if need == 0:
         useless[ids[outside]] = True
@@ -200,14 +239,14 @@ def _check_stage(stage: Stage, live: Mask, fixed: Mask, costs: Costs, scale: Sca
     return _rounded_up(value - margin, unit)
 
 
-def _reduced_costs(u: Floats, blocks: Iterator[Floats]) -> tuple[Floats, float]:
-    """Return rho of the live candidates, and the largest sum of multipliers that one of them undercuts."""
-    rho, heaviest = [], 0.0
+def _reduced_costs(u: Floats, blocks: Iterator[Floats]) -> tuple[Floats, Floats]:
+    """Return rho of the live candidates, and the sums of the multipliers that each of them undercuts."""
+    rho, load = [], []
     for block in blocks:
         gain = np.minimum(block - u, 0.0)
         rho.append(gain.sum(axis=1))
-        heaviest = max(heaviest, float(((gain < 0) @ u).max()))
-    return np.concatenate(rho), heaviest
+        load.append((gain < 0) @ u)
+    return np.concatenate(rho), np.concatenate(load)
 
 
 def _rounded_up(value: float, unit: float) -> float:

@@ -170,6 +170,7 @@ def _words(certificate: Certificate, data: Data, found: dict[str, Any] | None) -
         lines.append(f"lower bound: {certificate.lower_bound:.8g} follows from {_evidence(certificate)}.")
     else:
         lines.append("lower bound: none is claimed.")
+    lines += _fairness(certificate)
     guarantee = certificate.guarantee
     if guarantee is None:
         lines.append("guarantee: none is claimed.")
@@ -187,6 +188,19 @@ def _words(certificate: Certificate, data: Data, found: dict[str, Any] | None) -
     else:
         end = "nothing is proved about the optimum"
     lines.append(f"so {end}.")
+    return lines
+
+
+def _fairness(certificate: Certificate) -> list[str]:
+    """Return a line for every claim about fairness."""
+    lines = []
+    if certificate.fairness_ratio is not None:
+        lines.append(f"fairness: everyone has a centre within {certificate.fairness_ratio:.6g} fair radii.")
+    if certificate.fair_lower_bound:
+        what = "the branch tree of fair sets" if "fair_tree" in certificate.witness else "the same evidence"
+        lines.append(f"fair lower bound: no fair set costs less than {certificate.fair_lower_bound:.8g}, by {what}.")
+    if certificate.infeasible_beta is not None:
+        lines.append(f"infeasible: no set is {certificate.infeasible_beta:.6g}-fair, by a branch tree over covers.")
     return lines
 
 

@@ -10,14 +10,17 @@ one candidate of each ball and the cheapest of the rest, has an integral relaxat
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from certiclust.bounds import rounding_margin
-from certiclust.bounds.branch_and_bound import Node, Stage
+from certiclust.bounds.branch_and_bound import Node, Stage, Tree
 from certiclust.bounds.lagrangian import Instance
+from certiclust.bounds.reach_tree import MOST_CLIENTS, MOST_PAIRS, ReachTree
+from certiclust.bounds.service_program import ServiceProgram
 from certiclust.evolution.pool import MAX_PAIRS, RADIUS_FACTOR, Search
 from certiclust.problems import FairKMedianProblem
 from certiclust.solver.kmedian import WINDOWS_FROM, KMedianStrategy, Limits, Proof
@@ -25,11 +28,17 @@ from certiclust.space.lists import Floats, Ints, build_lists
 from certiclust.space.space import matrix_budget
 
 #: Searches at lower penalties after a round while the gap is above `WIDE` and not too many in a row failed.
-SOFT_ROUNDS, WIDE = 12, 0.01
+SOFT_ROUNDS, WIDE = 6, 0.01
+#: Share of the bound's work that these searches may take before they are made one at a time.
+SOFT_SHARE = 0.5
 #: Passes over the costs of such a search, and solutions that are repaired after it.
 SOFT_PASSES, REPAIRS = 10.0, 8
 #: Powers of ten between which the lowered penalty is drawn, in units of what a client pays on average.
 SOFTNESS = (0.0, 0.8)
+#: Ascents before linear programs take over.
+ASCENTS = 2
+#: Nodes of a tree of linear programs between two rounds of search.
+SPLITS = 2
 #: A computed distance and a computed reach this close to each other, in rounding errors, may be either way round.
 DOUBT = 4.0
 
@@ -146,11 +155,15 @@ class FairStrategy(KMedianStrategy):
         The costs.
     instance, limits, seed
         As for k-median.
+    seconds
+        Seconds left, for linear programs.
     """
 
-    def __init__(self, costs: FairCosts, instance: Instance, limits: Limits, seed: int) -> None:
+    def __init__(
+        self, costs: FairCosts, instance: Instance, limits: Limits, seed: int, seconds: Callable[[], float]
+    ) -> None:
         super().__init__(costs.search, instance, limits, seed)
-        self.costs = costs
+        self.costs, self._seconds = costs, seconds
         self.cost = costs.bound
         self.most_radius = costs.penalty
         self._soft_work = 0.0
@@ -167,11 +180,14 @@ class FairStrategy(KMedianStrategy):
         return self.upper < self.costs.penalty
 
     def evolve(self) -> None:
-        """Search as for k-median, then with lower penalties, as much as the bound did while the gap is wide."""
+        """Search as for k-median, then with lower penalties, a share of the bound's work while the gap is wide."""
         super().evolve()
         wide = self.upper - self.lower > WIDE * self.lower
+        rounds = 1
         # Few centres: the best set is soon found, and the work is better spent on the tree.
-        rounds = SOFT_ROUNDS if wide and self._soft_fails < 2 * self.instance.k + 4 else 1
+        if wide and self._soft_fails < 2 * self.instance.k + 4:
+            behind = self._soft_work < SOFT_SHARE * self._bound_work
+            rounds = SOFT_ROUNDS if self.tree is None or behind else 1
         small = self.costs.search.size <= matrix_budget() // 4  # lowered penalties need two more matrices
         if self.costs.distant is not None and small and self._rounds > 0 and self.search.k < self.search.order.size:
             for _ in range(rounds):
@@ -209,6 +225,34 @@ class FairStrategy(KMedianStrategy):
     def stretch(self, factor: float) -> None:
         """Multiply the work after which an unproved run ends; windows stretch that of many centres by themselves."""
         self._budget *= factor if self.instance.k < WINDOWS_FROM else min(factor, 1.0)
+
+    def _programmable(self) -> bool:
+        """Return whether linear programs are worth it: the reach of points is the constraint, and lists hold it all."""
+        lists, costs = self.lists, self.costs
+        whole = costs.distant is not None and bool(np.all(lists.radius >= costs.penalty))
+        small = lists.n_pairs <= MOST_PAIRS and lists.radius.size <= MOST_CLIENTS
+        return whole and self.fair and small and int(np.diff(lists.row_ptr).min()) > 0 and self.upper > 0.0
+
+    def _settled(self) -> bool:
+        """Return whether another ascent is not worth it; soon, if a linear program may follow."""
+        return super()._settled() or (self._rounds >= ASCENTS and self._programmable())
+
+    def _branch(self) -> Tree | ReachTree:
+        """Return the tree, of linear programs where they are worth it."""
+        lists = self.lists
+        if not self._programmable():
+            return super()._branch()
+        k, stop = self.instance.k, self.limits.should_stop
+        program = ServiceProgram(lists, k, self.upper, self.u, stop, self._seconds, self._budget - self._work)
+        opened = np.flatnonzero(self.fixed == 1)
+        self.batch = SPLITS
+        return ReachTree(program, self.live, opened, self.instance, self.root, self.upper)
+
+    def reduce(self) -> None:
+        """Take over what the bound proved, and which candidates the last program uses."""
+        if isinstance(self.tree, ReachTree):
+            self.share = self.tree.share
+        super().reduce()
 
     def aim(self) -> None:
         """Start bound and lists from the incumbent; a penalty is no distance, so the reach stands for it."""

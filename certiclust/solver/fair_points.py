@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from certiclust.bounds.branch_and_bound import Node, Stage
-from certiclust.bounds.lagrangian import Instance, ascend, certify
+from certiclust.bounds.lagrangian import Bound, Instance
 from certiclust.evolution.pool import Search
 from certiclust.evolution.swap_search import rewind
 from certiclust.problems import FairKMedianProblem
 from certiclust.solver.fair import fair_costs, list_radius, reaches
 from certiclust.solver.kmedian import Limits, Proof
 from certiclust.solver.kmedian_points import PointsStrategy
-from certiclust.space.lists import Floats, Ints, Lists, build_lists, sorted_lists
+from certiclust.space.lists import Floats, Ints, Lists, build_lists, sorted_lists, with_rows
 from certiclust.space.space import matrix_budget
 
 #: Listed pairs at most (24 bytes each, twice that while they are cut).
@@ -42,6 +42,8 @@ class FairPointsStrategy(PointsStrategy):
     weights, instance, limits, seed
         As for k-median.
     """
+
+    steps = 200
 
     def __init__(
         self,
@@ -122,29 +124,12 @@ class FairPointsStrategy(PointsStrategy):
         free = max(0, most - core.size)
         return np.union1d(core, rng.choice(spare, min(spare.size, free), replace=False))
 
-    def bound(self) -> None:
-        """Ascend from the multipliers of the last round, over lists that know the constraints."""
-        self._rounds += 1
-        if self._lists is None:
-            self._prepare()
-        if self._lists is None or self.limits.should_stop():
-            return
-        ascent = ascend(
-            self._lists,
-            self.instance,
-            self.u,
-            self.upper if self.fair else float(self.best.total[0]) * 1.05,
-            step=1.0 / self._rounds,
-            patience=10,
-            iterations=200,
-            should_stop=self.limits.should_stop,
-        )
-        self.u, self._share = ascent.u, ascent.share
-        proved = certify(self._lists, self.instance, ascent, self.upper, fine=True)
-        if proved.lower > self.lower:
-            self.lower = proved.lower
-            none = np.zeros(0, np.int64)
-            self.root = Node(-1, -1, 0, [Stage(proved.u, none, none)], self.lower)
+    def _target(self) -> float:
+        """Return the cost that the ascent aims at: that of the incumbent if it is fair."""
+        return self.upper if self.fair else float(self.best.total[0]) * 1.05
+
+    def _drop(self, proved: Bound) -> None:
+        """Drop nothing: the cores are small already."""
 
     def reduce(self) -> None:
         """Nothing is dropped: the cores are small already."""
@@ -201,12 +186,5 @@ class FairPointsStrategy(PointsStrategy):
         """Return lists with a client for every ball at the end, served for nothing inside it."""
         if lists is None:
             return None
-        n = self.weights.size
         members = self.problem.inside_balls(reaches(self.problem)[1])[:, self.by_site]
-        site, ball = np.nonzero(members.T)
-        at = lists.col_ptr[site + 1]
-        ptr = lists.col_ptr + np.concatenate([[0], np.cumsum(np.bincount(site, minlength=members.shape[1]))])
-        idx = np.insert(lists.col_idx, at, (n + ball).astype(lists.col_idx.dtype))
-        val = np.insert(lists.col_val, at, 0.0)
-        radius = np.concatenate([lists.radius, np.full(len(members), self.penalty)])
-        return sorted_lists(ptr.astype(np.int64), idx, val, radius, self.limits.should_stop)
+        return with_rows(lists, [np.flatnonzero(row) for row in members], self.penalty)

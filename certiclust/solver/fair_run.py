@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from certiclust.bounds import Bound, rounding_margin
 from certiclust.bounds.branch_and_bound import pack
 from certiclust.bounds.lagrangian import Instance
-from certiclust.evolution.pool import SPARSE_FROM
 from certiclust.problems import FairKMedianProblem, KMedianProblem
 from certiclust.solver.fair import FairCosts, FairStrategy, fair_costs, single_fair_center
 from certiclust.solver.fair_cover import Clock, least_beta, reach_sets, refute, search_cover
@@ -27,9 +26,8 @@ from certiclust.space.space import matrix_budget
 IntArray = NDArray[np.intp]
 Record = Callable[[int, float, float, int], None]
 
-#: Factor on the budget of k-median in strict mode: strictly fair sets are harder to find and to prove. Another one for
-#: few centres, whose swaps read whole rows and are faster at that.
-PATIENCE, FEW = 5.0, 1.7
+#: Factor on the budget of k-median in strict mode: strictly fair sets are harder to find and to prove.
+PATIENCE = 4.0
 #: The same for bounds on strictly fair sets in the modes with balls, and for solutions of Algorithm 1.
 ASIDE = 0.3
 #: Starts of the search in a row that end unfair before covers are searched for.
@@ -176,11 +174,11 @@ def _solved(here: _Setting, strict: bool, start: NDArray[np.int64] | None = None
     if problem.space.matrix is None:
         return _solved_from_points(here, strict, start, aside)
     costs = fair_costs(problem, weights, strict)
-    strategy = FairStrategy(costs, here.instance(costs), here.limits, here.seed)
+    strategy = FairStrategy(costs, here.instance(costs), here.limits, here.seed, here.clock.seconds)
     if aside:
         strategy.stretch(ASIDE)
     elif strict:
-        strategy.stretch(PATIENCE * (FEW if problem.k < SPARSE_FROM else 1.0))
+        strategy.stretch(PATIENCE)
     if start is not None:
         strategy.search.polish(np.asarray(start, dtype=np.int64))
     if strict and not aside:

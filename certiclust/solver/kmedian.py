@@ -19,6 +19,7 @@ from certiclust.bounds.lagrangian import (
     reduce_candidates,
     start_multipliers,
 )
+from certiclust.bounds.reach_tree import ReachTree
 from certiclust.evolution.pool import MAX_PAIRS, SPARSE_FROM, Search
 from certiclust.solver.loop import Strategy, evolve_bound_reduce
 from certiclust.solver.windows import Window, cut_window
@@ -157,7 +158,7 @@ class KMedianStrategy(Strategy):
         self.u = start_multipliers(best.c1, best.c2, instance.k) if u is None else np.clip(u, best.c1, best.c2)
         self.share: Floats = np.zeros(cost.shape[0])
         self.root = Node(-1, -1, 0)
-        self.tree: Tree | None = None
+        self.tree: Tree | ReachTree | None = None
         self.lower = 0.0
         self._budget = limits.share * default_budget(cost.size)
         self._bound_work = 0.0
@@ -167,6 +168,7 @@ class KMedianStrategy(Strategy):
         self._dropped = 0
         #: No neighbour list reaches farther; costs at or above it are as good as forbidden.
         self.most_radius = np.inf
+        self.batch = BATCH
         self._gain = 1.0
         self._failed = 0
         self._size = 0
@@ -271,7 +273,7 @@ class KMedianStrategy(Strategy):
             return
         if self.tree is not None:
             self.tree.upper = self.upper
-            self.tree.run(BATCH, self.limits.should_stop, self._budget - self._work)
+            self.tree.run(self.batch, self.limits.should_stop, self._budget - self._work)
         elif self._settled():
             self.tree = self._branch()
         else:
@@ -350,7 +352,7 @@ class KMedianStrategy(Strategy):
         rising = self._gain > WORTH
         return (self._rounds >= 3 and self._dropped < 0.1 * self.live.size and not rising) or self._rounds >= 20
 
-    def _branch(self) -> Tree:
+    def _branch(self) -> Tree | ReachTree:
         """Return the tree whose root is the reduced problem."""
         return Tree(
             self.lists,
@@ -364,7 +366,7 @@ class KMedianStrategy(Strategy):
             lambda centers: np.asarray(self.cost[centers].min(axis=0)),
         )
 
-    def _harvest(self, tree: Tree) -> None:
+    def _harvest(self, tree: Tree | ReachTree) -> None:
         """Polish the proposals of the tree, and take over its bound."""
         self._bound_work += tree.take_work()
         for proposal in tree.proposals:

@@ -6,7 +6,15 @@ import numpy as np
 from sklearn.utils import gen_batches
 
 from certiclust.bounds.branch_and_bound import Node, Stage
-from certiclust.bounds.lagrangian import Instance, ascend, certify, is_closed, reduce_candidates, start_multipliers
+from certiclust.bounds.lagrangian import (
+    Bound,
+    Instance,
+    ascend,
+    certify,
+    is_closed,
+    reduce_candidates,
+    start_multipliers,
+)
 from certiclust.evolution.kernels import fly as kernels
 from certiclust.evolution.kernels.swap_search import State
 from certiclust.evolution.pool import Search
@@ -51,6 +59,9 @@ class PointsStrategy(Strategy):
     centers
         Where to start; None for centres found on a sample.
     """
+
+    #: Steps of an ascent.
+    steps = 150
 
     def __init__(
         self,
@@ -108,29 +119,41 @@ class PointsStrategy(Strategy):
         """Ascend from the multipliers of the last round."""
         self._rounds += 1
         if self._lists is None:
-            self._lists = self._build_lists(self._radius())
-            self.u = start_multipliers(self.best.c1, self.best.c2, self.instance.k)
+            self._prepare()
         if self._lists is None or self.limits.should_stop():
             return
         ascent = ascend(
             self._lists,
             self.instance,
             self.u,
-            self.upper,
+            self._target(),
             step=1.0 / self._rounds,
             patience=10,
-            iterations=150,
+            iterations=self.steps,
             should_stop=self.limits.should_stop,
         )
         self.u, self._share = ascent.u, ascent.share
         proved = certify(self._lists, self.instance, ascent, self.upper, fine=True)
         if proved.lower > self.lower:
             self.lower = proved.lower
-            flags = np.zeros(self.sites.columns.shape[1], np.int8)
-            dropped, _ = reduce_candidates(proved, flags, self.upper, 0.0)
-            self.live = np.flatnonzero(~dropped)
+            self._drop(proved)
             none = np.zeros(0, np.int64)
             self.root = Node(-1, -1, 0, [Stage(proved.u, none, none)], self.lower)
+
+    def _prepare(self) -> None:
+        """Build the lists and where the ascent starts."""
+        self._lists = self._build_lists(self._radius())
+        self.u = start_multipliers(self.best.c1, self.best.c2, self.instance.k)
+
+    def _target(self) -> float:
+        """Return the cost that the ascent aims at."""
+        return self.upper
+
+    def _drop(self, proved: Bound) -> None:
+        """Drop the candidates that a bound proves useless."""
+        flags = np.zeros(self.sites.columns.shape[1], np.int8)
+        dropped, _ = reduce_candidates(proved, flags, self.upper, 0.0)
+        self.live = np.flatnonzero(~dropped)
 
     def reduce(self) -> None:
         """Let the swaps draw from the candidates that are left."""

@@ -104,6 +104,26 @@ def restrict(lists: Lists, keep: NDArray[np.bool_]) -> Lists:
     return Lists(row_ptr, row_idx, row_val, col_ptr, col_idx, col_val, lists.radius)
 
 
+def with_rows(lists: Lists, rows: list[Ints], radius: float) -> Lists:
+    """Return lists with more clients at the end, each served for nothing by some candidates (ascending)."""
+    if not rows:
+        return lists
+    n, sizes = lists.radius.size, np.array([row.size for row in rows], dtype=np.int64)
+    site, client = np.concatenate(rows), np.repeat(np.arange(n, n + len(rows)), sizes)
+    order = np.argsort(site, kind="stable")
+    at = lists.col_ptr[site[order] + 1]
+    more = np.concatenate([[0], np.cumsum(np.bincount(site, minlength=lists.col_ptr.size - 1))])
+    return Lists(
+        np.concatenate([lists.row_ptr, lists.row_ptr[-1] + np.cumsum(sizes)]),
+        np.concatenate([lists.row_idx, site.astype(np.uint32)]),
+        np.concatenate([lists.row_val, np.zeros(site.size)]),
+        (lists.col_ptr + more).astype(np.int64),
+        np.insert(lists.col_idx, at, client[order].astype(np.uint32)),
+        np.insert(lists.col_val, at, 0.0),
+        np.concatenate([lists.radius, np.full(len(rows), radius)]),
+    )
+
+
 def choose_radius(cost: Floats, second: Floats, limit: int, largest: float = 2.5) -> tuple[Floats, float]:
     """Multiply the second-nearest cost by the largest factor whose lists stay below ``limit`` pairs.
 

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import warnings
 from time import sleep
 
 import numpy as np
@@ -13,7 +14,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from typer.testing import CliRunner
 
-from certiclust import Certificate, KMeans, KMedian
+from certiclust import Certificate, FairKMedian, KMeans, KMedian
 from certiclust.cli import app
 
 ROWS = np.random.default_rng(0).normal(size=(30, 3)).round(3) + np.repeat([[0, 0, 0], [9, 0, 0], [0, 9, 9]], 10, axis=0)
@@ -101,7 +102,8 @@ def test_every_problem_round_trip(data, tmp_path, problem):
     lines = result.stdout.splitlines()
     assert lines[0] == f"{out / 'certificate.json'} holds:"
     said = [line.strip().split()[0] for line in lines[1:]]
-    assert said == ["data:", "scaling:", "cost:", "lower", "guarantee:", "so"]
+    fairness = ["fairness:", "fair"] if problem == "fair-k-median" else []
+    assert said == ["data:", "scaling:", "cost:", "lower", *fairness, "guarantee:", "so"]
 
 
 def test_scaling_is_recorded_and_centres_are_in_units_of_the_file(data, tmp_path):
@@ -346,3 +348,18 @@ def test_completion():
         [sys.executable, "-c", code], env={**os.environ, **asked}, capture_output=True, text=True, timeout=60
     )
     assert done.stdout.split() == ["sweep"]
+
+
+def test_verify_says_that_nothing_is_fairer(tmp_path):
+    """Two far squares, k = 3: no set is 1.2-fair, and the certificate of the relaxed answer says so."""
+    square = np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])
+    rows = np.concatenate([square, square + 100.0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = FairKMedian(3, beta=1.2, mode="strict", on_infeasible="relax", random_state=0).fit(rows)
+    np.save(tmp_path / "rows.npy", rows)
+    found.certificate_.save(tmp_path / "certificate.json")
+    said = run("verify", tmp_path / "certificate.json", tmp_path / "rows.npy").stdout
+    assert "fairness: everyone has a centre within 1.41421 fair radii" in said
+    assert "fair lower bound: no fair set costs less than" in said
+    assert "infeasible: no set is 1.2-fair, by a branch tree over covers." in said

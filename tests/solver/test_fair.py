@@ -2,15 +2,18 @@
 
 import warnings
 from itertools import combinations
+from unittest import mock
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from scipy.optimize import Bounds, LinearConstraint, milp
+from scipy.sparse import csr_array
 from sklearn import config_context
 
 from certiclust.problems import FairKMedianProblem
-from certiclust.solver import Budget, solve
+from certiclust.solver import Budget, fair, solve
 from certiclust.solver.fair import fair_costs, reaches
 from certiclust.solver.fair_cover import Clock, greedy_cover, least_beta, reach_sets, refute, search_cover
 from certiclust.space import Metric, build_space
@@ -101,6 +104,48 @@ def test_strict_finds_a_fair_set_or_proves_that_there_is_none():
 
     check()
     assert min(seen.values()) > 10, seen
+
+
+@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@given(cases(), st.integers(0, 99))
+def test_linear_programs_alone_prove_the_least_cost(case, seed):
+    """Without ascents before them, on sets that the whole loop would prove at once."""
+    X, w, k, beta = case
+    space = space_of(X, w)
+    truth = Truth(space, k, beta)
+    assume(truth.fair.any())
+    with mock.patch.object(fair, "ASCENTS", 0):
+        result = solve(FairKMedianProblem(space, k, beta, 2.0, strict=True), "auto", Budget(), random_state=seed)
+    best = truth.costs[truth.fair].min()
+    assert result.cost == pytest.approx(best, rel=1e-9, abs=1e-300)
+    assert result.bound.value <= best
+    assert result.fairness.fair_lower_bound <= best
+
+
+def test_branching_on_sets_proves_a_tight_instance():
+    """1.02 fair radii on 150 points: the certificate has sets, can be replayed, and the cost is that of HiGHS."""
+    X = np.random.default_rng(2).exponential(size=(150, 2))
+    posed = FairKMedianProblem(space_of(X), 8, 1.02, 2.0, strict=True)
+    result = solve(posed, "auto", Budget(), random_state=0)
+    assert "sets" in result.bound.witness["tree"]
+    assert result.bound.value == pytest.approx(_mip(posed), rel=1e-6)
+    assert result.cost == pytest.approx(result.bound.value, rel=1e-9)
+
+
+def _mip(posed):
+    """The least cost of a strictly fair set, by HiGHS's integer solver on the textbook program."""
+    D, reach = posed.space.matrix, posed.beta * posed.radii
+    n = len(D)
+    client, site = np.nonzero(D.T - reach[:, None] <= 0.0)
+    pairs, number = client.size, np.arange(client.size)
+    ones = np.ones(pairs)
+    serve = csr_array((ones, (client, n + number)), shape=(n, n + pairs))
+    link = csr_array((np.append(ones, -ones), (np.append(number, number), np.append(n + number, site))))
+    total = np.append(np.ones(n), np.zeros(pairs))
+    rules = [LinearConstraint(serve, 1, 1), LinearConstraint(link, ub=0.0), LinearConstraint(total, posed.k, posed.k)]
+    cost = np.append(np.zeros(n), D[site, client])
+    whole = np.append(np.ones(n), np.zeros(pairs))
+    return milp(cost, integrality=whole, bounds=Bounds(0, 1), constraints=rules).fun
 
 
 @pytest.mark.parametrize(("factor", "promise"), [(6.0, 7.0), (2.0, 3.0)])
