@@ -25,8 +25,8 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 
 THEOREM = "k-means theorem, p = 1"
-#: Rows above which no bound is tried: it would take longer than the search.
-MAX_POINTS = 20_000
+#: Rows up to which bounds are followed to their ends; up to more there is a coarse one, with few columns.
+MAX_POINTS, MAX_COARSE = 20_000, 250_000
 #: Costs above this, or below one over it, could overflow on the way to a bound; scaled data have one.
 EXTREME = 1e60
 #: Points of one block of the boxes, and of the semidefinite bound.
@@ -35,13 +35,14 @@ BOX_POINTS, SDP_POINTS = 2000, 300
 #: and few centres, and with more than these.
 BOX_WORK, WIDE_BOX_WORK, LARGE_BOX_WORK, LARGEST_BOX_WORK = 6.0e8, 4.0e8, 1.2e9, 3.0e9
 FEW_POINTS, FEW_CENTERS = 250, 20
-#: Work of the cases into which a bound by boxes is split, and the gap up to which it is.
-CASES_WORK, SPLIT_GAP = 6.0e8, 0.02
+#: Work of the cases into which a bound by boxes is split: with a gap that is narrow already, and with one up to which
+#: it is split.
+CASES_WORK = {1e-3: 3.0e8, 0.02: 8.0e8}
 #: Share of that work for a second call with a better solution.
 SECOND_SHARE = 0.25
 #: Iterations of the semidefinite bound for one block, of all blocks together unless their gaps are narrow, and their
 #: cost together in n^3: alone, and after boxes.
-SDP_ITERATIONS, ALL_ITERATIONS, SDP_WORK, SECOND_SDP_WORK = 100, 500, 1.2e10, 5.0e9
+SDP_ITERATIONS, ALL_ITERATIONS, SDP_WORK, SECOND_SDP_WORK = 100, 400, 1.2e10, 5.0e9
 #: Blocks up to which that bound is followed to the end of its iterations, even if its gap stays wide.
 FEW_BLOCKS = 4
 #: Columns up to which boxes are tried in any case; more, with the directions inside the clusters (participation ratio
@@ -134,6 +135,8 @@ class KMeansBounds:
                 search.adopt(rows.inside(centers, self.points[0]), upper, SECOND_SHARE * search.max_work)
                 parts = [(np.arange(len(self.points)), search.run(self.gap_tol))]
                 proved = self._by_cases(rows, search, _boxes_of(rows, parts))
+            elif len(self.points) > MAX_POINTS:
+                proved = self._coarse(centers, end)
             elif self._few_directions(nearest(self.points, centers)):
                 self._boxed = True
                 proved = self._boxes(centers, end, improve or _never)
@@ -143,7 +146,7 @@ class KMeansBounds:
 
     def sdp(self, centers: Floats, upper: float) -> None:
         """Bound by the semidefinite program where boxes are not tried or leave a wide gap."""
-        if self._plain(centers, upper):
+        if self._plain(centers, upper) or len(self.points) > MAX_POINTS:
             return
         # Boxes that were not cut off are nearly always the better bound.
         wide = WIDE if len(self.points) <= SDP_POINTS else VERY_WIDE
@@ -166,8 +169,8 @@ class KMeansBounds:
             return True
         elif not 1.0 / EXTREME < upper < EXTREME:
             why = f"no bound is tried for costs outside {1.0 / EXTREME:g} to {EXTREME:g}"
-        elif n > MAX_POINTS:
-            why = f"no bound is tried above {MAX_POINTS} points"
+        elif n > (MAX_COARSE if self.points.shape[1] <= FEW_COLUMNS else MAX_POINTS):
+            why = f"no bound is tried above {MAX_POINTS} points ({MAX_COARSE} with up to {FEW_COLUMNS} columns)"
         if why:
             self.best = Bound(0.0, None, THEOREM, why)
         return why != ""
@@ -199,6 +202,16 @@ class KMeansBounds:
         proved = _boxes_of(rows, parts)
         return proved if search is None else self._by_cases(rows, search, proved)
 
+    def _coarse(self, centers: Floats, end: float) -> Bound:
+        from certiclust.bounds.kmeans_coarse import coarse_boxes
+
+        rows = centred(self.points, self.weights, turn=True)
+        labels, inside = nearest(self.points, centers), rows.inside(centers, self.points[0])
+        proved = coarse_boxes(
+            rows.points, self.weights, self.k, inside, labels, self.should_stop, self.used, end
+        )
+        return _boxes_of(rows, [(np.arange(len(self.points)), proved)])
+
     def _by_cases(self, rows: Rows, search: BoxSearch, proved: Bound) -> Bound:
         """Return a better bound by cases, where there are few columns and the gap is neither wide nor closed."""
         from certiclust.bounds.kmeans_boxes import CLOSE
@@ -206,9 +219,10 @@ class KMeansBounds:
 
         gap = search.upper - search.proved.lower
         least = max(self.gap_tol * search.proved.lower, CLOSE * search.upper)
-        if self.points.shape[1] > FEW_COLUMNS or not least < gap <= SPLIT_GAP * search.upper:
+        work = [work for share, work in CASES_WORK.items() if least < gap <= share * search.upper]
+        if self.points.shape[1] > FEW_COLUMNS or not work:
             return proved
-        root = branch(search, self.gap_tol, CLOSE, CASES_WORK)
+        root = branch(search, self.gap_tol, CLOSE, work[0])
         if not root.parts or root.lower <= search.proved.lower:
             return proved
         why = "multipliers and boxes, by cases"

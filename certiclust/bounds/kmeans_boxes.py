@@ -161,6 +161,23 @@ class BoxSearch:
                 break
         return self.proved
 
+    def prove_at(self, u: Floats, columns: Floats, slack: float) -> Boxes:
+        """Return what is proved with multipliers from elsewhere, without a climb.
+
+        Parameters
+        ----------
+        u
+            The multipliers.
+        columns
+            Centres from which descents to the least phi start.
+        slack
+            Gap of the boxes that counts as closed, as a share of the cost.
+        """
+        self.best_u, self.last_probes = u, columns
+        self._fill(self.centers)
+        self._prove(slack)
+        return self.proved
+
     def adopt(self, centers: Floats, upper: float, more_work: float) -> None:
         """Take a better solution, more work and all the time for another run from the multipliers reached."""
         self.max_work, self.end = self.work + more_work, 1.0
@@ -309,7 +326,7 @@ class BoxSearch:
         self._fill(np.concatenate([self.centers, centers[near], self.columns[wide]]))
         return bool(values.min() < rho[order[0]] - 2.0 * mu)
 
-    def _prove(self) -> Floats:
+    def _prove(self, slack: float | None = None) -> Floats:
         """Bound phi at the best u by boxes; return the centres that were missing, none if it succeeded."""
         candidates = [self.best_u] if self.counts else [self._level(self.best_u), self.best_u]
         tried = [(self._value(u), u) for u in candidates]
@@ -325,7 +342,9 @@ class BoxSearch:
         unknown = unknown[np.argsort(values[unknown], kind="stable")][:MISSED]
         if len(unknown):
             self.best = -math.inf
-        slack = (1e-11 if self.power == 2 else 1e-6) if closing else min(1e-4, 0.02 * abs(1.0 - value / self.upper))
+        if slack is None:
+            tight = 1e-11 if self.power == 2 else 1e-6
+            slack = tight if closing else min(1e-4, 0.02 * abs(1.0 - value / self.upper))
         goal = min(least - slack * unit, ((1.0 + 0.5 * ENOUGH) * self.upper - total) / self.k)
         found = self._priced(u, goal).centers
         missing = found

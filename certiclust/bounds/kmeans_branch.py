@@ -18,6 +18,8 @@ from certiclust.bounds.kmeans_counts import Count, doubtful_regions
 SHARES = (1e-3, 3e-4, 1e-4)
 #: Smoothing at which the relaxation is read, in shares of cost / k: at most this, or of the gap.
 READ, READ_GAP = 1e-4, 0.1
+#: Cases after which the gap must have become narrower, and to which share.
+TRIAL, HOPELESS = 4, 0.8
 #: Cases at most, and demands of one.
 MAX_CASES, MAX_DEPTH = 200, 40
 #: Work of looking for regions, per centre that the relaxation uses, and work of one case at most.
@@ -51,11 +53,13 @@ def branch(search: BoxSearch, gap_tol: float, close: float, max_work: float) -> 
     """
     root = Case(search, search.proved)
     waiting = [(root.lower, 0, root)]
-    spent, made = 0.0, 1
+    spent, made, wide = 0.0, 1, search.upper - root.lower
     while waiting and made < MAX_CASES:
         lower, _, case = heapq.heappop(waiting)
         gap = search.upper - lower
         if gap <= max(gap_tol * lower, close * search.upper) or spent >= max_work or search.should_stop():
+            break
+        if made > TRIAL and gap > HOPELESS * wide:
             break
         before = case.search.work
         case.region = _region(case.search, made) if len(case.search.counts) < MAX_DEPTH else None
