@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from certiclust.bounds.bound import Bound
-from certiclust.bounds.kmeans_evidence import packed_boxes, packed_sdp
+from certiclust.bounds.kmeans_evidence import packed_boxes, packed_cases, packed_sdp
+from certiclust.bounds.kmeans_rows import Rows, centred, cluster_means, nearest, split
 
 if TYPE_CHECKING:
     from certiclust.bounds.kmeans_boxes import Boxes, BoxSearch, Improve
@@ -24,8 +25,8 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 
 THEOREM = "k-means theorem, p = 1"
-#: Rows above which no bound is tried: it would take longer than the search.
-MAX_POINTS = 20_000
+#: Rows up to which bounds are followed to their ends; up to more there is a coarse one, with few columns.
+MAX_POINTS, MAX_COARSE = 20_000, 250_000
 #: Costs above this, or below one over it, could overflow on the way to a bound; scaled data have one.
 EXTREME = 1e60
 #: Points of one block of the boxes, and of the semidefinite bound.
@@ -34,11 +35,14 @@ BOX_POINTS, SDP_POINTS = 2000, 300
 #: and few centres, and with more than these.
 BOX_WORK, WIDE_BOX_WORK, LARGE_BOX_WORK, LARGEST_BOX_WORK = 6.0e8, 4.0e8, 1.2e9, 3.0e9
 FEW_POINTS, FEW_CENTERS = 250, 20
+#: Work of the cases into which a bound by boxes is split: with a gap that is narrow already, and with one up to which
+#: it is split.
+CASES_WORK = {1e-3: 3.0e8, 0.02: 8.0e8}
 #: Share of that work for a second call with a better solution.
 SECOND_SHARE = 0.25
 #: Iterations of the semidefinite bound for one block, of all blocks together unless their gaps are narrow, and their
 #: cost together in n^3: alone, and after boxes.
-SDP_ITERATIONS, ALL_ITERATIONS, SDP_WORK, SECOND_SDP_WORK = 100, 500, 1.2e10, 5.0e9
+SDP_ITERATIONS, ALL_ITERATIONS, SDP_WORK, SECOND_SDP_WORK = 100, 400, 1.2e10, 5.0e9
 #: Blocks up to which that bound is followed to the end of its iterations, even if its gap stays wide.
 FEW_BLOCKS = 4
 #: Columns up to which boxes are tried in any case; more, with the directions inside the clusters (participation ratio
@@ -46,45 +50,6 @@ FEW_BLOCKS = 4
 FEW_COLUMNS, MAX_DIRECTIONS = 4, {8: 5.0, 16: 3.0}
 #: A gap above which the other bound is tried as well, for few points and for many.
 WIDE, VERY_WIDE = 0.02, 0.1
-#: Swaps per point that balance the blocks.
-SWAPS = 200
-
-
-class Rows(NamedTuple):
-    """Centred and turned rows, and by how much they are off: the cost under any centres changes by no more.
-
-    Attributes
-    ----------
-    points
-        ``(X - X[0] - origin) axes``, origin about the mean.
-    axes
-        Orthonormal up to rounding.
-    stretch, shift
-        Squared distances are too large by this factor at most, and the root of any k-means cost is off by `shift`.
-    mass
-        The sum of the weights.
-    """
-
-    points: Floats
-    origin: Floats
-    axes: Floats
-    stretch: float
-    shift: float
-    mass: float
-
-    def inside(self, points: Floats, first: Floats) -> Floats:
-        """Return points in the coordinates of these rows; `first` is the first row given."""
-        return np.asarray((points - first - self.origin) @ self.axes)
-
-    def outside(self, points: Floats, first: Floats) -> Floats:
-        """Return points in the coordinates given."""
-        return np.asarray(first + (self.origin + points @ self.axes.T))
-
-    def safe(self, lower: float, power: int = 2) -> float:
-        """Return the bound for the rows given, from one for these."""
-        if power == 1:
-            return max(0.0, lower / self.stretch - self.shift * math.sqrt(self.mass))
-        return max(0.0, math.sqrt(max(0.0, lower) / self.stretch) - self.shift) ** 2
 
 
 def kmeans_bound(
@@ -168,8 +133,11 @@ class KMeansBounds:
             if self._search is not None:
                 rows, search = self._search
                 search.adopt(rows.inside(centers, self.points[0]), upper, SECOND_SHARE * search.max_work)
-                proved = _boxes_of(rows, [(np.arange(len(self.points)), search.run(self.gap_tol))])
-            elif self._few_directions(_nearest(self.points, centers)):
+                parts = [(np.arange(len(self.points)), search.run(self.gap_tol))]
+                proved = self._by_cases(rows, search, _boxes_of(rows, parts))
+            elif len(self.points) > MAX_POINTS:
+                proved = self._coarse(centers, end)
+            elif self._few_directions(nearest(self.points, centers)):
                 self._boxed = True
                 proved = self._boxes(centers, end, improve or _never)
             else:
@@ -178,14 +146,14 @@ class KMeansBounds:
 
     def sdp(self, centers: Floats, upper: float) -> None:
         """Bound by the semidefinite program where boxes are not tried or leave a wide gap."""
-        if self._plain(centers, upper):
+        if self._plain(centers, upper) or len(self.points) > MAX_POINTS:
             return
         # Boxes that were not cut off are nearly always the better bound.
         wide = WIDE if len(self.points) <= SDP_POINTS else VERY_WIDE
         if upper - self.best.value > max(wide, self.gap_tol) * self.best.value and not self.should_stop():
             work = SECOND_SDP_WORK if self._boxed else SDP_WORK
             with one_thread():
-                labels = _nearest(self.points, centers)
+                labels = nearest(self.points, centers)
                 other = _sdp(self.points, self.weights, self.k, labels, self.gap_tol, self.should_stop, work)
             self.best = other if other.value > self.best.value or not self._boxed else self.best
 
@@ -201,8 +169,8 @@ class KMeansBounds:
             return True
         elif not 1.0 / EXTREME < upper < EXTREME:
             why = f"no bound is tried for costs outside {1.0 / EXTREME:g} to {EXTREME:g}"
-        elif n > MAX_POINTS:
-            why = f"no bound is tried above {MAX_POINTS} points"
+        elif n > (MAX_COARSE if self.points.shape[1] <= FEW_COLUMNS else MAX_POINTS):
+            why = f"no bound is tried above {MAX_POINTS} points ({MAX_COARSE} with up to {FEW_COLUMNS} columns)"
         if why:
             self.best = Bound(0.0, None, THEOREM, why)
         return why != ""
@@ -214,7 +182,7 @@ class KMeansBounds:
         if width <= FEW_COLUMNS or not most:
             return bool(width <= FEW_COLUMNS)
         rows = centred(self.points, self.weights)
-        spread = rows.points - _means(rows.points, self.weights, labels, self.k)[labels]
+        spread = rows.points - cluster_means(rows.points, self.weights, labels, self.k)[labels]
         variances = np.linalg.eigvalsh((self.weights[:, None] * spread).T @ spread)
         directions = float(variances.sum()) ** 2 / max(float(np.square(variances).sum()), np.finfo(float).tiny)
         return bool(directions <= most[0])
@@ -231,7 +199,34 @@ class KMeansBounds:
             self.points, self.weights, self.k, centers, rows, self.gap_tol, self.should_stop, self.used, end, inside
         )
         self._search = None if search is None else (rows, search)
-        return _boxes_of(rows, parts)
+        proved = _boxes_of(rows, parts)
+        return proved if search is None else self._by_cases(rows, search, proved)
+
+    def _coarse(self, centers: Floats, end: float) -> Bound:
+        from certiclust.bounds.kmeans_coarse import coarse_boxes
+
+        rows = centred(self.points, self.weights, turn=True)
+        labels, inside = nearest(self.points, centers), rows.inside(centers, self.points[0])
+        proved = coarse_boxes(
+            rows.points, self.weights, self.k, inside, labels, self.should_stop, self.used, end
+        )
+        return _boxes_of(rows, [(np.arange(len(self.points)), proved)])
+
+    def _by_cases(self, rows: Rows, search: BoxSearch, proved: Bound) -> Bound:
+        """Return a better bound by cases, where there are few columns and the gap is neither wide nor closed."""
+        from certiclust.bounds.kmeans_boxes import CLOSE
+        from certiclust.bounds.kmeans_branch import branch
+
+        gap = search.upper - search.proved.lower
+        least = max(self.gap_tol * search.proved.lower, CLOSE * search.upper)
+        work = [work for share, work in CASES_WORK.items() if least < gap <= share * search.upper]
+        if self.points.shape[1] > FEW_COLUMNS or not work:
+            return proved
+        root = branch(search, self.gap_tol, CLOSE, work[0])
+        if not root.parts or root.lower <= search.proved.lower:
+            return proved
+        why = "multipliers and boxes, by cases"
+        return Bound(rows.safe(root.lower), None, THEOREM, why, {"cases": packed_cases(root, rows.axes)})
 
 
 def _single(points: Floats, weights: Floats) -> Bound:
@@ -246,22 +241,6 @@ def _single(points: Floats, weights: Floats) -> Bound:
 def one_thread() -> Any:
     """Return a context with one thread for matrices: more cost more than they gain here, and round differently."""
     return threadpool_limits(limits=1, user_api="blas")
-
-
-def centred(points: Floats, weights: Floats, turn: bool = False) -> Rows:
-    """Return rows near the origin; with `turn` along their principal axes, the widest first."""
-    moved = np.subtract(points, points[0], dtype=np.float64)
-    origin = weights @ moved / weights.sum()
-    moved = moved - origin
-    width = points.shape[1]
-    axes = np.eye(width)
-    if turn and width > 1:
-        axes = np.linalg.eigh((weights[:, None] * moved).T @ moved)[1][:, ::-1]
-    turned = np.ascontiguousarray(moved @ axes) if turn else moved
-    diagonal = float(np.linalg.norm(np.ptp(points, axis=0)))
-    shift = 4.0 * 2.0**-51 * (width + 4) * diagonal * math.sqrt(float(weights.sum()))
-    stretch = 1.0 + 4.0 * float(np.linalg.norm(axes.T @ axes - np.eye(width))) + 2.0**-48
-    return Rows(turned, origin, axes, stretch, shift, float(weights.sum()))
 
 
 def kmedian_bound(
@@ -301,7 +280,7 @@ def _box_searches(
     """Return what boxes prove about every block, and the search itself where all points are one block."""
     from certiclust.bounds.kmeans_boxes import BoxSearch
 
-    n, labels, improve = len(points), _nearest(points, centers), improve or _never
+    n, labels, improve = len(points), nearest(points, centers), improve or _never
     count = -(-n // BOX_POINTS)
     narrow = LARGE_BOX_WORK if k <= FEW_CENTERS else LARGEST_BOX_WORK
     many = narrow if points.shape[1] <= FEW_COLUMNS else WIDE_BOX_WORK
@@ -309,7 +288,7 @@ def _box_searches(
     parts, search = [], None
     for done, members in enumerate(split(rows.points, weights, labels, k, count)):
         block, mass = rows.points[members], weights[members]
-        middles = rows.inside(centers, points[0]) if power == 1 else _means(block, mass, labels[members], k)
+        middles = rows.inside(centers, points[0]) if power == 1 else cluster_means(block, mass, labels[members], k)
         cost = float(mass @ np.linalg.norm(block - middles[labels[members]], axis=1) ** power)
         if not cost > 0.0 or should_stop() or used() >= end:
             continue
@@ -368,7 +347,7 @@ def _sdp(
         if should_stop():
             break
         block, mass = rows.points[members], weights[members]
-        means = _means(block, mass, labels[members], k)
+        means = cluster_means(block, mass, labels[members], k)
         cost = float(mass @ np.square(block - means[labels[members]]).sum(axis=1))
         if not cost > 0.0:
             continue
@@ -382,42 +361,3 @@ def _sdp(
     return Bound(rows.safe(value), None, THEOREM, "semidefinite relaxation", {"sdp": packed_sdp(witness)})
 
 
-def split(points: Floats, weights: Floats, labels: Ints, k: int, count: int) -> list[Ints]:
-    """Return `count` blocks of rows in which every cluster has about the same mean."""
-    n = len(points)
-    if count == 1:
-        return [np.arange(n)]
-    from certiclust.bounds import kmeans_kernels as kernels
-
-    rng = np.random.default_rng(0)
-    order = rng.permutation(n)
-    order = order[np.argsort(labels[order], kind="stable")]
-    blocks = np.empty(n, dtype=np.intp)
-    blocks[order] = np.arange(n) % count
-    offsets = points - _means(points, weights, labels, k)[labels]
-    sums, mass = np.zeros((k, count, points.shape[1])), np.zeros((k, count))
-    np.add.at(mass, (labels, blocks), weights)
-    np.add.at(sums, (labels, blocks), weights[:, None] * offsets)
-    sizes = np.bincount(labels, minlength=k)
-    starts = np.cumsum(sizes) - sizes
-    first = rng.integers(n, size=SWAPS * n)
-    second = order[starts[labels[first]] + (rng.random(len(first)) * sizes[labels[first]]).astype(np.intp)]
-    kernels.balance(offsets, weights, labels, blocks, first, second, sums, mass)
-    return [np.flatnonzero(blocks == t) for t in range(count)]
-
-
-def _means(points: Floats, weights: Floats, labels: Ints, k: int) -> Floats:
-    """Return the weighted mean of every cluster, 0 for one without points."""
-    mass = np.bincount(labels, weights, k)
-    sums = np.stack([np.bincount(labels, weights * x, k) for x in points.T], axis=1)
-    return sums / np.where(mass > 0, mass, 1.0)[:, None]
-
-
-def _nearest(points: Floats, centers: Floats) -> Ints:
-    """Return the nearest centre of every row, by direct differences."""
-    labels, nearest = np.zeros(len(points), dtype=np.intp), np.full(len(points), np.inf)
-    for j, c in enumerate(centers):
-        d = np.square(points - c).sum(axis=1)
-        labels[d < nearest] = j
-        np.minimum(nearest, d, out=nearest)
-    return labels

@@ -13,14 +13,13 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 
 from certiclust.bounds import kmeans_kernels as kernels
+from certiclust.bounds.kmeans_counts import Count, cells, served
+from certiclust.bounds.kmeans_price import Bits, Floats, Priced, box_margin, descend, price, rounded
 
-Floats = NDArray[np.float64]
-Bits = NDArray[np.uint8]
 Improve = Callable[[Floats], tuple[Floats, float] | None]
 
 #: Smoothing of the least reduced cost, in shares of cost / k, from coarse to fine.
@@ -33,8 +32,8 @@ STEPS, CLIMBS = 60, 4
 MAX_COLUMNS, FRESH = 3000, 25
 #: Points from which descents to local minima of phi start, while climbing and before a proof.
 STARTS, MAX_STARTS = 1000, 2000
-#: Levels of halved boxes, points listed for the boxes of one level, and rounds of boxes at most.
-MAX_LEVELS, MAX_ENTRIES, ROUNDS = 120, 10_000_000, 30
+#: Rounds of boxes at most.
+ROUNDS = 30
 #: Rounds that hardly help before it ends; a gap that counts as closed; one above which a climb that promises to narrow
 #: it by less than a tenth is the last.
 IDLE, CLOSE, HOPELESS = 6, 2.5e-10, 1e-6
@@ -42,8 +41,14 @@ IDLE, CLOSE, HOPELESS = 6, 2.5e-10, 1e-6
 CLOSING = 1e7
 #: Local minima below all columns that become columns at once.
 MISSED = 100
-#: Steps of a descent at most, what one costs at a point, and points times starts between two polls.
-DESCENT_STEPS, DESCENT, POLLED = 60, 4.0, 300_000
+#: What a descent costs at a point.
+DESCENT = 4.0
+#: Smoothing and evaluations of a climb that shows what a demand would do.
+OUTLOOK, OUTLOOK_STEPS = 3e-4, 15
+#: The cost of not counting for a demand.
+NEVER = 1e200
+#: Share of the cost by which a bound above it is high enough.
+ENOUGH = 1e-6
 #: Times that boxes are tried again with a lower goal.
 RETRIES = 6
 #: Share of the time left that a climb may take, where time is limited.
@@ -56,118 +61,13 @@ class _Stopped(Exception):  # noqa: N818 - not an error: the climb was asked to 
     """Raised inside a climb, which then leaves the multipliers as they were."""
 
 
-class Priced(NamedTuple):
-    """What the boxes say about phi.
-
-    Attributes
-    ----------
-    lower
-        Least bound of a leaf; -inf if a centre below the goal was met before.
-    load
-        Largest sum of multipliers on a leaf: rounding errors are relative to it.
-    bits
-        The tree of halvings, level by level: 1 for a halved box, 0 for a leaf.
-    centers
-        Centres below the goal.
-    work
-        Points looked at.
-    """
-
-    lower: float
-    load: float
-    bits: Bits
-    centers: Floats
-    work: float
-
-
 class Boxes(NamedTuple):
-    """A proven bound with its evidence: multipliers and the tree of halvings."""
+    """A proven bound with its evidence: multipliers (of points, then of demands) and the tree of halvings."""
 
     lower: float
     u: Floats
     bits: Bits
     work: float
-
-
-def price(
-    points: Floats,
-    weights: Floats,
-    u: Floats,
-    power: int,
-    goal: float,
-    max_work: float,
-    should_stop: Callable[[], bool] = lambda: False,
-) -> Priced:
-    """Bound phi from below over the bounding box of the points (no centre outside is better than one inside).
-
-    Boxes are halved while their bound is below `goal` and the work lasts; a centre below the goal ends it.
-    """
-    n, width = points.shape
-    low, high = points.min(axis=0)[None], points.max(axis=0)[None]
-    lists, ends = np.arange(n, dtype=np.int32), np.array([n])
-    lower, least, load, work = math.inf, -float(u.sum()), float(u.sum()), 0.0
-    opened = np.ones(1, dtype=bool)
-    bits: list[NDArray[np.bool_]] = []
-    while (
-        len(low)
-        and len(bits) < MAX_LEVELS
-        and len(lists) <= MAX_ENTRIES
-        and work + 4.0 * width * len(lists) <= max_work
-        and not should_stop()
-    ):
-        half, kept = np.empty((2 * len(low), 2 * width + 4)), np.empty(2 * len(lists), np.int32)
-        inside, ends, read = kernels.halve(points, weights, u, power, low, high, lists, ends, goal, half, kept)
-        bits.append(opened)
-        opened, bounds = half[:, -1] == 1.0, half[:, 2 * width]
-        work += 2.0 * width * read + 30.0 * len(half)
-        below = opened & (half[:, 2 * width + 2] < goal)
-        if below.any():
-            best = np.argsort(np.where(below, half[:, 2 * width + 2], np.inf), kind="stable")[
-                : min(50, int(below.sum()))
-            ]
-            return Priced(-math.inf, load, np.concatenate(bits).astype(np.uint8), inside[best], work)
-        load = float(half[:, 2 * width + 1].max()) if len(bits) == 1 else load
-        lower = min(lower, float(bounds[~opened].min(initial=math.inf)))
-        least = float(bounds[opened].min(initial=math.inf))
-        low, high, lists = half[opened, :width], half[opened, width : 2 * width], kept[: ends[-1] if len(ends) else 0]
-    bits.append(np.zeros(len(opened), dtype=bool))
-    return Priced(min(lower, least), load, np.concatenate(bits).astype(np.uint8), np.empty((0, width)), work)
-
-
-def descend(
-    points: Floats, weights: Floats, u: Floats, starts: Floats, power: int, should_stop: Callable[[], bool]
-) -> tuple[Floats, Floats]:
-    """Return local minima of phi near some starts, and their values; infinite where it was stopped before."""
-    columns = np.ascontiguousarray(points.T)
-    centers, values = starts.copy(), np.full(len(starts), np.inf)
-    size = max(1, POLLED // len(points))
-    for start in range(0, len(starts), size):
-        if should_stop():
-            break
-        part = slice(start, start + size)
-        kernels.descend(columns, weights, u, power, DESCENT_STEPS, centers[part], values[part])
-    return centers, values
-
-
-def rounded(u: Floats, bits: int) -> Floats:
-    """Return u on a power-of-two grid `bits` below its mean, and not negative."""
-    mean = float(u.mean())
-    if not mean > 0.0:
-        return np.zeros_like(u)
-    grid = 2.0 ** (math.frexp(mean)[1] - bits)
-    return np.maximum(np.round(u / grid), 0.0) * grid
-
-
-def box_margin(n: int, k: int, width: int, power: int, total: float, load: float) -> float:
-    """Return what ``sum(u) + k min phi`` may err by in floating point, four times over.
-
-    A verifier whose last bits differ may take a point for covered everywhere that just is not: hence 2^-43. Tangent
-    planes (power 1) add a term per column. Points that are left out because no centre in a box covers them may just be
-    covered, each by the error of one distance, for each of k centres.
-    """
-    wide = 1 if power == 2 else width + 2
-    summed = (2.0**-52 * (n + k + width + 16) + 2.0**-43) * (total + wide * k * load)
-    return 4.0 * (summed + 2.0**-52 * (width + 8) * k * total)
 
 
 class BoxSearch:
@@ -194,6 +94,8 @@ class BoxSearch:
         what is left was spent on a climb, the rest is for a proof.
     improve
         Is given centres that the multipliers suggest, and returns a better solution if they lead to one, with its cost.
+    counts
+        Demands on how many centres lie in regions: the bound is about the solutions that meet them.
     """
 
     def __init__(
@@ -209,23 +111,28 @@ class BoxSearch:
         used: Callable[[], float] = lambda: 0.0,
         end: float = 1.0,
         improve: Improve = lambda _: None,
+        counts: tuple[Count, ...] = (),
     ) -> None:
-        self.points, self.weights, self.k = points, weights, k
+        self.points, self.weights, self.k, self.counts = points, weights, k, counts
+        #: How often points must be served, and how often regions.
+        self.demand: Floats = np.concatenate([np.ones(len(points)), [float(count.least) for count in counts]])
         self.max_work, self.improve = max_work, improve
         self.work, self.power, self.used, self.end = 0.0, power, used, end
+        self._asked_to_stop = should_stop
         self.should_stop: Callable[[], bool] = lambda: should_stop() or used() >= self.end
         self._set_off()
-        near = self._adopt(centers, upper)
+        near = self._adopt(centers, upper)[:, : len(points)]
         near = np.partition(near, min(1, len(centers) - 1), axis=0)
         # A single centre serves everyone: multipliers above all costs. Otherwise a little above the nearest.
-        self.u: Floats = 4.0 * near[0] + near[0].max() if k == 1 else near[0] + 0.3 * (near[1] - near[0])
+        u = 4.0 * near[0] + near[0].max() if k == 1 else near[0] + 0.3 * (near[1] - near[0])
+        self.u: Floats = np.concatenate([u, np.zeros(len(counts))])
         self.columns = np.empty((0, points.shape[1]))
         #: Where descents to new columns start, while climbing and before a proof.
         self.probes = points[:: -(-len(points) // STARTS)]
         self.last_probes = points[:: -(-len(points) // MAX_STARTS)]
-        self.costs = np.empty((0, len(points)))
+        self.costs = np.empty((0, len(self.u)))
         self.best, self.best_u = -math.inf, self.u
-        self.proved = Boxes(0.0, np.zeros(len(points)), np.zeros(1, np.uint8), 0.0)
+        self.proved = Boxes(0.0, np.zeros(len(self.u)), np.zeros(1, np.uint8), 0.0)
 
     def run(self, gap_tol: float, shares: tuple[float, ...] | None = None) -> Boxes:
         """Return the best bound that was proved within the work, after a climb with `shares` as smoothing.
@@ -254,30 +161,73 @@ class BoxSearch:
                 break
         return self.proved
 
+    def prove_at(self, u: Floats, columns: Floats, slack: float) -> Boxes:
+        """Return what is proved with multipliers from elsewhere, without a climb.
+
+        Parameters
+        ----------
+        u
+            The multipliers.
+        columns
+            Centres from which descents to the least phi start.
+        slack
+            Gap of the boxes that counts as closed, as a share of the cost.
+        """
+        self.best_u, self.last_probes = u, columns
+        self._fill(self.centers)
+        self._prove(slack)
+        return self.proved
+
     def adopt(self, centers: Floats, upper: float, more_work: float) -> None:
         """Take a better solution, more work and all the time for another run from the multipliers reached."""
         self.max_work, self.end = self.work + more_work, 1.0
         self._set_off()
         self._adopt(centers, upper)
 
+    def with_demand(self, counts: tuple[Count, ...], before: BoxSearch, max_work: float) -> BoxSearch:
+        """Return a search for the solutions that meet demands, from the multipliers of one with one demand less."""
+        problem = self.points, self.weights, self.k, self.centers, self.upper, max_work
+        limits = self._asked_to_stop, self.power, self.used, self.end
+        search = BoxSearch(*problem, *limits, self.improve, counts)
+        search.u = np.append(before.best_u, 0.0)
+        search.columns, search.best_u = before.columns, search.u
+        return search
+
+    def outlook(self, count: Count) -> float:
+        """Return about what the bound would be with one more demand, from a short climb on the columns there are."""
+        search = self.with_demand((*self.counts, count), self, math.inf)
+        search._fill(search.columns)
+        search._ascend(OUTLOOK * self.upper / self.k, OUTLOOK_STEPS)
+        self.work += search.work
+        return search._value(search.u)
+
+    def take(self, centers: Floats, upper: float) -> None:
+        """Make this the solution."""
+        self._adopt(centers, upper)
+
+    def forget(self) -> None:
+        """Let go of the memory of a search that is over."""
+        self.columns, self.costs = self.columns[:0], self.costs[:0]
+
     def _adopt(self, centers: Floats, upper: float) -> Floats:
         """Make this the solution; returns the costs of all points to its centres."""
         self.centers, self.upper = centers, upper
         near = self._costs(centers)
-        self.labels = near.argmin(axis=0)
+        self.labels = near[:, : len(self.points)].argmin(axis=0)
         return near
 
     def _suggest(self) -> None:
         """Round the relaxation to disjoint columns of least reduced cost: where it is tight they are the optimum."""
+        n = len(self.points)
         reduced = np.minimum(self.costs - self.u, 0.0)
         order = np.argsort(reduced.sum(axis=1), kind="stable")
-        served = np.zeros(len(self.u), dtype=bool)
+        happy = np.zeros(n, dtype=bool)
         chosen: list[int] = []
         for j in order:
-            covers = reduced[j] < 0.0
-            if 2 * int((covers & served).sum()) < int(covers.sum()):
+            covers = reduced[j, :n] < 0.0
+            if 2 * int((covers & happy).sum()) < int(covers.sum()):
                 chosen.append(int(j))
-                served |= covers
+                happy |= covers
                 if len(chosen) == self.k:
                     break
         if len(chosen) == self.k and (better := self.improve(self.columns[chosen])) is not None:
@@ -296,15 +246,29 @@ class BoxSearch:
         return self.work >= self.max_work or self.should_stop()
 
     def _costs(self, centers: Floats) -> Floats:
-        """Return the weighted costs of all points to some centres."""
+        """Return the weighted costs of all points to some centres; centres in a region count for it at no cost."""
         costs = cdist(centers, self.points, "sqeuclidean" if self.power == 2 else "euclidean")
         costs *= self.weights
-        return np.asarray(costs)
+        if not self.counts:
+            return np.asarray(costs)
+        return np.concatenate([costs, np.where(served(self.counts, self.places(centers)), 0.0, NEVER)], axis=1)
+
+    def places(self, centers: Floats) -> Floats:
+        """Return centres as shares of the sides of the bounding box."""
+        low, side = self.points.min(axis=0), np.ptp(self.points, axis=0)
+        return np.asarray((centers - low) / np.where(side > 0, side, 1.0))
 
     def _minima(self, starts: Floats) -> tuple[Floats, Floats]:
         """Return local minima of phi near some starts, and their values."""
         self.work += DESCENT * len(starts) * self.points.size
-        return descend(self.points, self.weights, self.u, starts, self.power, self.should_stop)
+        problem = self.points, self.weights, self.u[: len(self.points)]
+        if not self.counts:
+            return descend(*problem, starts, self.power, self.should_stop)
+        low, side = self.points.min(axis=0), np.ptp(self.points, axis=0)
+        lo, hi = cells(self.counts, self.places(starts))
+        around = low + lo * np.where(side > 0, side, 1.0), low + hi * np.where(side > 0, side, 1.0)
+        centers, values = descend(*problem, starts, self.power, self.should_stop, around)
+        return centers, values - served(self.counts, self.places(centers)) @ self.u[len(self.points) :]
 
     def _fill(self, centers: Floats) -> None:
         """Make these the columns, each once and the first ones first; what does not fit is left out."""
@@ -319,26 +283,27 @@ class BoxSearch:
         for share in shares:
             mu = share * self.upper / self.k
             for _ in range(CLIMBS):
-                if self._spent or self._climb_over():
+                # A bound above the cost of a solution says all there is to say about other ones.
+                if self._spent or self._climb_over() or self.best > (1.0 + ENOUGH) * self.upper:
                     return
                 self._ascend(mu)
                 if not self._enriched(mu):
                     break
 
-    def _ascend(self, mu: float) -> None:
+    def _ascend(self, mu: float, steps: int = STEPS) -> None:
         """Climb the smoothed dual over the columns; a negative u has gradient 1, so none needs to be forbidden."""
-        n = len(self.u)
-        unit = self.upper / n
+        unit = self.upper / len(self.points)
 
         def dual(v: Floats) -> tuple[float, Floats]:
             if self._climb_over():
                 raise _Stopped
-            u, gradient = v * unit, np.zeros(n)
+            u, gradient = v * unit, np.zeros(len(v))
             value = kernels.smooth(self.costs, u, mu, gradient)
             self.work += 0.2 * self.costs.size
-            return -(float(u.sum()) + self.k * value) / self.upper, -(1.0 + self.k * gradient) / n
+            total = float(self.demand @ u) + self.k * value
+            return -total / self.upper, -(self.demand + self.k * gradient) * unit / self.upper
 
-        options: Any = {"maxfun": STEPS, "ftol": 1e-13, "gtol": 1e-12}
+        options: Any = {"maxfun": steps, "ftol": 1e-13, "gtol": 1e-12}
         start: Any = self.u / unit
         try:
             result = minimize(dual, start, jac=True, method="L-BFGS-B", options=options)
@@ -351,7 +316,7 @@ class BoxSearch:
         rho = np.minimum(self.costs - self.u, 0.0).sum(axis=1)
         order = np.argsort(rho, kind="stable")
         centers, values = self._minima(np.concatenate([self.columns[order[:200]], self.probes]))
-        value = float(self.u.sum()) + self.k * float(values.min())
+        value = float(self.demand @ self.u) + self.k * float(values.min())
         if value > self.best:
             self.best, self.best_u = value, self.u
         near = np.argsort(values, kind="stable")
@@ -361,23 +326,27 @@ class BoxSearch:
         self._fill(np.concatenate([self.centers, centers[near], self.columns[wide]]))
         return bool(values.min() < rho[order[0]] - 2.0 * mu)
 
-    def _prove(self) -> Floats:
+    def _prove(self, slack: float | None = None) -> Floats:
         """Bound phi at the best u by boxes; return the centres that were missing, none if it succeeded."""
-        candidates = [self._level(self.best_u), self.best_u]
+        candidates = [self.best_u] if self.counts else [self._level(self.best_u), self.best_u]
         tried = [(self._value(u), u) for u in candidates]
         value, u = max(tried, key=lambda pair: pair[0])
-        closing = self.upper - value < 1e-6 * self.upper
+        closing = abs(self.upper - value) < 1e-6 * self.upper
         u = rounded(u, FINE if closing else COARSE)
         self.u = u
         centers, values = self._minima(np.concatenate([self.centers, self.columns, self.last_probes]))
         least = float(values.min())
         unit = self.upper / self.k
-        unknown = np.flatnonzero(values < (value - float(u.sum())) / self.k - 1e-7 * unit)
+        total = float(self.demand @ u)
+        unknown = np.flatnonzero(values < (value - total) / self.k - 1e-7 * unit)
         unknown = unknown[np.argsort(values[unknown], kind="stable")][:MISSED]
         if len(unknown):
             self.best = -math.inf
-        slack = (1e-11 if self.power == 2 else 1e-6) if closing else min(1e-4, 0.02 * (1.0 - value / self.upper))
-        found = self._priced(u, least - slack * unit).centers
+        if slack is None:
+            tight = 1e-11 if self.power == 2 else 1e-6
+            slack = tight if closing else min(1e-4, 0.02 * abs(1.0 - value / self.upper))
+        goal = min(least - slack * unit, ((1.0 + 0.5 * ENOUGH) * self.upper - total) / self.k)
+        found = self._priced(u, goal).centers
         missing = found
         for _ in range(RETRIES):
             if not len(missing):
@@ -386,7 +355,7 @@ class BoxSearch:
             self.best = -math.inf
             least = min(least, float(self._minima(missing)[1].min()))
             slack = max(4.0 * slack, 1e-5)
-            if float(u.sum()) + self.k * least - slack * self.upper <= self.proved.lower:
+            if total + self.k * least - slack * self.upper <= self.proved.lower:
                 break
             missing = self._priced(u, least - slack * unit).centers
             found = np.concatenate([found, missing])
@@ -398,18 +367,18 @@ class BoxSearch:
     def _priced(self, u: Floats, goal: float, most: float = math.inf) -> Priced:
         """Bound phi at u by boxes, and keep the bound if it is the best."""
         most = min(most, max(self.max_work - self.work, 0.2 * self.max_work))
-        priced = price(self.points, self.weights, u, self.power, goal, most, self.should_stop)
+        priced = price(self.points, self.weights, u, self.power, goal, most, self.should_stop, self.counts)
         self.work += priced.work
         n, width = self.points.shape
-        total = float(u.sum())
-        lower = total + self.k * priced.lower - box_margin(n, self.k, width, self.power, total, priced.load)
+        total = float(self.demand @ u)
+        lower = total + self.k * priced.lower - box_margin(len(u), self.k, width, self.power, total, priced.load)
         if lower > self.proved.lower:
             self.proved = Boxes(lower, u, priced.bits, self.work)
         return priced
 
     def _value(self, u: Floats) -> float:
         """Return the dual at u as far as the columns know."""
-        return float(u.sum()) + self.k * float(kernels.smooth(self.costs, u, 0.0, u))
+        return float(self.demand @ u) + self.k * float(kernels.smooth(self.costs, u, 0.0, u))
 
     def _level(self, u: Floats) -> Floats:
         """Return u moved so that all clusters of the solution have the same reduced cost.

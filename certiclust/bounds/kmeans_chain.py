@@ -19,17 +19,13 @@ from certiclust.bounds.kmeans import (
     MAX_POINTS,
     SDP_WORK,
     THEOREM,
-    Floats,
-    _means,
-    _nearest,
     _sdp,
-    centred,
     kmeans_bound,
     one_thread,
-    split,
 )
 from certiclust.bounds.kmeans_boxes import BoxSearch
 from certiclust.bounds.kmeans_evidence import packed_boxes
+from certiclust.bounds.kmeans_rows import Floats, centred, cluster_means, nearest, split
 
 #: Every so-manieth point is where a descent to a new column starts, others at the next size.
 PROBE = 16
@@ -75,7 +71,7 @@ def chained_bound(
         return kmeans_bound(points, weights, k, centers, upper, gap_tol=gap_tol, should_stop=should_stop), None
     with one_thread():
         if width > FEW_COLUMNS:
-            return _sdp(points, weights, k, _nearest(points, centers), gap_tol, should_stop, share * SDP_WORK), None
+            return _sdp(points, weights, k, nearest(points, centers), gap_tol, should_stop, share * SDP_WORK), None
         return _boxes(points, weights, k, centers, before, share, gap_tol, should_stop, used)
 
 
@@ -91,13 +87,13 @@ def _boxes(
     used: Callable[[], float],
 ) -> tuple[Bound, Dual | None]:
     rows = centred(points, weights, turn=True)
-    labels, n = _nearest(points, centers), len(points)
+    labels, n = nearest(points, centers), len(points)
     count = -(-n // BOX_POINTS)
     work = share * LARGE_BOX_WORK / count
     value, witness, u, columns = 0.0, [], np.zeros(n), []
     for done, members in enumerate(split(rows.points, weights, labels, k, count)):
         block, mass = rows.points[members], weights[members]
-        middles = _means(block, mass, labels[members], k)
+        middles = cluster_means(block, mass, labels[members], k)
         cost = float(mass @ np.square(block - middles[labels[members]]).sum(axis=1))
         if not cost > 0.0 or should_stop():
             return Bound(0.0, None, THEOREM, "nothing was proved by boxes"), None

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from certiclust.bounds.kmeans_branch import Case
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -25,6 +28,27 @@ def packed_boxes(parts: list[tuple[Ints, Floats, NDArray[np.uint8]]], axes: Floa
         "u": np.concatenate(whole),
         "tree": np.packbits(np.concatenate([bits for _, _, bits in parts])),
         "tree_ends": np.cumsum([len(bits) for _, _, bits in parts]),
+    }
+
+
+def packed_cases(root: Case, axes: Floats) -> dict[str, Any]:
+    """Return the evidence of a tree of cases as arrays: cases depth first, then what proves each that is not split."""
+    numbers, regions, leaves = [], [], []
+    waiting = [root]
+    while waiting:
+        case = waiting.pop()
+        if case.region is None:
+            numbers.append(0)
+            leaves.append((np.arange(0), case.proved.u, case.proved.bits))
+        else:
+            numbers.append(case.region.least)
+            regions.append(np.concatenate([case.region.low, case.region.high]))
+            waiting += reversed(case.parts)
+    boxes = packed_boxes(leaves, axes)
+    return {
+        "cases": np.array(numbers),
+        "regions": np.concatenate(regions).astype(np.int64),
+        **{key: boxes[key] for key in ("axes", "units", "u", "tree", "tree_ends")},
     }
 
 

@@ -68,13 +68,13 @@ def halve(
     high: Any,
     lists: Any,
     ends: Any,
-    goal: float,
+    goals: Any,
     half: Any,
     kept: Any,
 ) -> Any:
     """Halve every open box across its longest side (the first of equal ones) and bound phi on both halves.
 
-    A box is open while its bound is below `goal`. On a half, points that no centre of it can cover are dropped; those
+    A box is open while its bound is below the goal of its parent. On a half, points that no centre of it can cover are dropped; those
     that all its centres cover are taken together; the others count with their least distance. Together means the
     least sum of squares over the box (power 2), or the tangent plane of the sum of distances at the middle, if that is
     better than the least distances (power 1).
@@ -89,8 +89,8 @@ def halve(
         Corners of the open boxes.
     lists, ends : (entries,), (boxes,)
         Points that may be covered from within each box.
-    goal : float
-        Bounds at or above it close a box.
+    goals : (boxes,)
+        Bounds at or above it close the halves of a box.
     half : (2 boxes, 2 l + 4), output
         Corners of each half, its bound, the sum of u over its points, phi at a centre inside, and whether it is open.
     kept : (2 entries,), output
@@ -151,8 +151,8 @@ def halve(
         bound += max(together, apart) - covered
         half[t, 2 * width], half[t, 2 * width + 1] = bound, load
         half[t, 2 * width + 2] = phi(points, weights, u, power, kept, first, filled, middle)
-        half[t, 2 * width + 3] = 1.0 if bound < goal else 0.0
-        if bound < goal:
+        half[t, 2 * width + 3] = 1.0 if bound < goals[box] else 0.0
+        if bound < goals[box]:
             kept_ends[opened] = filled
             opened += 1
         else:
@@ -190,8 +190,10 @@ def smooth(costs: Any, u: Any, mu: float, gradient: Any) -> float:
 
 
 @njit(**KERNEL, **FAST)
-def descend(columns: Any, weights: Any, u: Any, power: int, steps: int, centers: Any, values: Any) -> None:
-    """Move centres to local minima of phi, at most so many steps each, and give its values there.
+def descend(
+    columns: Any, weights: Any, u: Any, power: int, steps: int, low: Any, high: Any, centers: Any, values: Any
+) -> None:
+    """Move centres to local minima of phi, each within its box, at most so many steps, and give its values there.
 
     A step goes to the mean (power 2) of the points that a centre covers, or towards their median (power 1, Weiszfeld's
     step). `columns` are the points by coordinates, so that loops over points vectorise.
@@ -200,7 +202,7 @@ def descend(columns: Any, weights: Any, u: Any, power: int, steps: int, centers:
     far, place = np.empty(n), np.empty(width)
     for c in range(len(centers)):
         for a in range(width):  # assigning whole slices would compile the error message for other lengths
-            place[a] = centers[c, a]
+            place[a] = min(max(centers[c, a], low[c, a]), high[c, a])
         values[c] = np.inf
         for _ in range(steps):
             for a in range(width):
@@ -229,7 +231,7 @@ def descend(columns: Any, weights: Any, u: Any, power: int, steps: int, centers:
                 total = 0.0
                 for i in range(n):
                     total += far[i] * columns[a, i]
-                place[a] = total / mass
+                place[a] = min(max(total / mass, low[c, a]), high[c, a])
 
 
 @njit(**KERNEL)

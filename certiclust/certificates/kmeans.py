@@ -33,17 +33,17 @@ _TOUCH = 2.0**-43
 
 def single_bound(points: Floats, weights: Floats) -> float:
     """Return the cost of one centre, the mean, rounding subtracted."""
-    rows, shift = _centred(points, weights)
+    rows, shift = centred_rows(points, weights)
     total = float(weights @ np.square(rows).sum(axis=1))
     off = float(np.square(weights @ rows).sum()) / float(weights.sum())
-    return _less(total * (1 - _UNIT * (len(points) + points.shape[1] + 16)) - off, 1.0, shift)
+    return less_rounding(total * (1 - _UNIT * (len(points) + points.shape[1] + 16)) - off, 1.0, shift)
 
 
 def boxes_bound(stored: Any, points: Floats, weights: Floats, k: int, power: int = 2) -> float:
     """Return the lower bound that multipliers and boxes prove for any k centres (power 2: k-means, 1: k-median)."""
     n, width = points.shape
-    arrays = _arrays(stored, "boxes", {"members": "i", "ends": "i", "axes": "f", "units": "f", "u": "i", "tree": "i"})
-    bits_ends = _arrays(stored, "boxes", {"tree_ends": "i"})["tree_ends"]
+    arrays = stored_arrays(stored, "boxes", {"members": "i", "ends": "i", "axes": "f", "units": "f", "u": "i", "tree": "i"})
+    bits_ends = stored_arrays(stored, "boxes", {"tree_ends": "i"})["tree_ends"]
     members, ends = _blocks(arrays, "boxes", n)
     axes, units, u = arrays["axes"], arrays["units"], arrays["u"]
     if axes.size != width * width or units.size != ends.size or u.size != members.size or bits_ends.size != ends.size:
@@ -60,7 +60,7 @@ def boxes_bound(stored: Any, points: Floats, weights: Floats, k: int, power: int
     skew = float(np.linalg.norm(turn.T @ turn - np.eye(width)))
     if not skew <= 1e-9:
         raise CertificateError("witness: 'boxes' has axes that are not orthonormal.")
-    rows, shift = _centred(points, weights)
+    rows, shift = centred_rows(points, weights)
     rows = rows @ turn
     total = 0.0
     for t, part in enumerate(_parts(ends)):
@@ -70,17 +70,17 @@ def boxes_bound(stored: Any, points: Floats, weights: Floats, k: int, power: int
             multipliers = units[t] * u[part].astype(np.float64)
         if not float(multipliers.sum()) * k < 1e300:
             raise CertificateError("witness: 'boxes' has multipliers that are too large.")
-        total += max(0.0, _block_of_boxes(block, w, multipliers, halved, k, power))
+        total += max(0.0, block_of_boxes(block, w, multipliers, halved, k, power))
     stretch = 1.0 + 2 * skew + 2.0**-49
     if power == 1:
         # A sum of distances changes by no more than the weights times what each row is off.
         return max(0.0, total / stretch - shift * math.sqrt(float(weights.sum())))
-    return _less(total, stretch, shift)
+    return less_rounding(total, stretch, shift)
 
 
 def sdp_bound(stored: Any, points: Floats, weights: Floats, k: int) -> float:
     """Return the lower bound that the matrices B of the semidefinite relaxation prove for any k centres."""
-    arrays = _arrays(stored, "sdp", {"members": "i", "ends": "i", "units": "f", "entries": "i"})
+    arrays = stored_arrays(stored, "sdp", {"members": "i", "ends": "i", "units": "f", "entries": "i"})
     members, ends = _blocks(arrays, "sdp", len(points))
     sizes = np.diff(ends, prepend=0)
     units, entries = arrays["units"], arrays["entries"]
@@ -91,7 +91,7 @@ def sdp_bound(stored: Any, points: Floats, weights: Floats, k: int) -> float:
         raise CertificateError("witness: 'sdp' has arrays of the wrong lengths.")
     if not (entries.min() >= 0 and entries.max() < 2**31 and np.all((units >= 0) & (units < 1e280))):
         raise CertificateError("witness: 'sdp' must hold matrices that are not negative.")
-    rows, shift = _centred(points, weights)
+    rows, shift = centred_rows(points, weights)
     total = 0.0
     for t, part in enumerate(_parts(ends)):
         B = np.zeros((sizes[t], sizes[t]))
@@ -101,13 +101,13 @@ def sdp_bound(stored: Any, points: Floats, weights: Floats, k: int) -> float:
         if not float(B.max()) * float(sizes[t]) ** 2 < 1e290:
             raise CertificateError("witness: 'sdp' has a matrix that is too large.")
         total += max(0.0, _block_of_sdp(rows[members[part]], weights[members[part]], B, k))
-    return _less(total, 1.0 + 2.0**-49, shift)
+    return less_rounding(total, 1.0 + 2.0**-49, shift)
 
 
 # ------------------------------------------------------------------------------------------------------ the witness
 
 
-def _arrays(stored: Any, name: str, kinds: dict[str, str]) -> dict[str, Any]:
+def stored_arrays(stored: Any, name: str, kinds: dict[str, str]) -> dict[str, Any]:
     """Return arrays of a witness as integers ("i") or finite numbers ("f"), each one-dimensional."""
     found = {}
     try:
@@ -142,7 +142,7 @@ def _parts(ends: Ints) -> Iterator[slice]:
 # ----------------------------------------------------------------------------------------------------------- bounds
 
 
-def _centred(points: Floats, weights: Floats) -> tuple[Floats, float]:
+def centred_rows(points: Floats, weights: Floats) -> tuple[Floats, float]:
     """Return the rows moved near the origin, and what their rounding may change in the root of any cost."""
     moved = points - points[0]
     moved = moved - weights @ moved / weights.sum()
@@ -150,19 +150,53 @@ def _centred(points: Floats, weights: Floats) -> tuple[Floats, float]:
     return moved, 2.0**-51 * (points.shape[1] + 4) * diagonal * math.sqrt(float(weights.sum()))
 
 
-def _less(lower: float, stretch: float, shift: float) -> float:
+def less_rounding(lower: float, stretch: float, shift: float) -> float:
     """Return the bound for the data, from one for the rounded rows (the root of a cost is a norm)."""
     return max(0.0, math.sqrt(max(0.0, lower) / stretch) - shift) ** 2
 
 
-def _block_of_boxes(points: Floats, weights: Floats, u: Floats, bits: NDArray[np.uint8], k: int, power: int) -> float:
-    """Return sum(u) + k min phi, the minimum over the leaves of the tree."""
+class Demands(NamedTuple):
+    """Demands "at least so many centres inside (or outside) of a region", one per row, and their multipliers.
+
+    Regions are half-open boxes, in shares of the sides of the bounding box.
+    """
+
+    low: Floats
+    high: Floats
+    inside: NDArray[np.bool_]
+    least: Floats
+    v: Floats
+
+    def gains(self, place: Floats) -> Floats:
+        """Return for boxes the most that a centre in each gains: the multipliers of the demands it may count for."""
+        width = self.low.shape[1]
+        lo, hi = place[:, None, :width], place[:, None, width:]
+        within = ((lo >= self.low) & (hi <= self.high)).all(axis=2)
+        without = ((hi <= self.low) | (lo >= self.high)).any(axis=2)
+        return np.asarray(np.where(self.inside, ~without, ~within) @ self.v)
+
+
+def block_of_boxes(
+    points: Floats,
+    weights: Floats,
+    u: Floats,
+    bits: NDArray[np.uint8],
+    k: int,
+    power: int,
+    demands: Demands | None = None,
+) -> float:
+    """Return sum(u) + k min phi, the minimum over the leaves of the tree; with demands, among what meets them."""
     n, width = points.shape
     lower, load = math.inf, 0.0
     for box in _leaves(points, weights, u, bits, power):
         bounds, loads = _leaf_bounds(points, weights, u, box, power)
+        if demands is not None:
+            bounds = bounds - demands.gains(box.place)
         lower, load = min(lower, float(bounds.min())), max(load, float(loads.max()))
     total = float(u.sum())
+    if demands is not None:
+        n, load = n + len(demands.v), load + float(demands.v.sum())
+        total += float(demands.least @ demands.v)
     wide = 1 if power == 2 else width + 2  # slopes of tangent planes enter once per column
     margin = (_UNIT * (n + k + width + 16) + _TOUCH) * (total + wide * k * load)
     margin += _UNIT * (width + 8) * k * total  # points left out that are covered by an error of their distance
@@ -170,12 +204,16 @@ def _block_of_boxes(points: Floats, weights: Floats, u: Floats, bits: NDArray[np
 
 
 class _Piece(NamedTuple):
-    """Some neighbouring boxes of one level, with the points that a centre inside may cover, as pairs (box, point)."""
+    """Some neighbouring boxes of one level, with the points that a centre inside may cover, as pairs (box, point).
+
+    `place` are both corners as shares of the sides of the bounding box, multiples of powers of two.
+    """
 
     level: int
     start: int
     low: Floats
     high: Floats
+    place: Floats
     box: Ints
     point: Ints
 
@@ -187,9 +225,10 @@ def _leaves(points: Floats, weights: Floats, u: Floats, bits: NDArray[np.uint8],
     """
     levels = _levels(bits)
     before = [np.concatenate([[0], np.cumsum(flags)]) for flags in levels]
-    n = len(points)
+    n, width = points.shape
     corners = points.min(axis=0)[None], points.max(axis=0)[None]
-    waiting = [_Piece(0, 0, *corners, np.zeros(n, dtype=np.intp), np.arange(n))]
+    place = np.concatenate([np.zeros((1, width)), np.ones((1, width))], axis=1)
+    waiting = [_Piece(0, 0, *corners, place, np.zeros(n, dtype=np.intp), np.arange(n))]
     work = 0
     while waiting:
         piece = waiting.pop()
@@ -228,18 +267,14 @@ def _levels(bits: NDArray[np.uint8]) -> list[NDArray[np.bool_]]:
 def _cut(piece: _Piece) -> list[_Piece]:
     """Return the two halves of a piece that is too large to be worked on at once."""
     middle = len(piece.low) // 2
-    first = piece.box < middle
-    return [
-        _Piece(piece.level, piece.start, piece.low[:middle], piece.high[:middle], piece.box[first], piece.point[first]),
-        _Piece(
-            piece.level,
-            piece.start + middle,
-            piece.low[middle:],
-            piece.high[middle:],
-            piece.box[~first] - middle,
-            piece.point[~first],
-        ),
-    ]
+    return [_taken(piece, slice(0, middle), 0), _taken(piece, slice(middle, len(piece.low)), middle)]
+
+
+def _taken(piece: _Piece, part: slice, offset: int) -> _Piece:
+    """Return neighbouring boxes of a piece, `offset` boxes after its first."""
+    mine = (piece.box >= part.start) & (piece.box < part.stop)
+    boxes = piece.low[part], piece.high[part], piece.place[part]
+    return _Piece(piece.level, piece.start + offset, *boxes, piece.box[mine] - offset, piece.point[mine])
 
 
 def _chosen(piece: _Piece, mask: NDArray[np.bool_]) -> _Piece:
@@ -247,7 +282,7 @@ def _chosen(piece: _Piece, mask: NDArray[np.bool_]) -> _Piece:
     inside = mask[piece.box]
     number = np.cumsum(mask) - 1
     box, point = number[piece.box[inside]], piece.point[inside]
-    return _Piece(piece.level, piece.start, piece.low[mask], piece.high[mask], box, point)
+    return _Piece(piece.level, piece.start, piece.low[mask], piece.high[mask], piece.place[mask], box, point)
 
 
 def _halves(piece: _Piece, start: int) -> _Piece:
@@ -261,8 +296,12 @@ def _halves(piece: _Piece, start: int) -> _Piece:
     low, high = np.repeat(piece.low, 2, axis=0), np.repeat(piece.high, 2, axis=0)
     high[2 * every, axis] = middle
     low[2 * every + 1, axis] = middle
+    place, columns = np.repeat(piece.place, 2, axis=0), width.shape[1]
+    middle = 0.5 * (piece.place[every, axis] + piece.place[every, columns + axis])
+    place[2 * every, columns + axis] = middle
+    place[2 * every + 1, axis] = middle
     box = np.concatenate([2 * piece.box, 2 * piece.box + 1])
-    return _Piece(piece.level + 1, start, low, high, box, np.concatenate([piece.point, piece.point]))
+    return _Piece(piece.level + 1, start, low, high, place, box, np.concatenate([piece.point, piece.point]))
 
 
 def _nearest(points: Floats, piece: _Piece, power: int) -> Floats:

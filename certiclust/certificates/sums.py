@@ -13,6 +13,7 @@ from certiclust.certificates.candidates import named_candidates
 from certiclust.certificates.errors import CertificateError
 from certiclust.certificates.instance import Instance, between_rows, power_of, site_indices
 from certiclust.certificates.kmeans import boxes_bound, sdp_bound, single_bound
+from certiclust.certificates.kmeans_cases import cases_bound
 from certiclust.certificates.replay import Scale, replay, unpack
 
 if TYPE_CHECKING:
@@ -74,12 +75,15 @@ def bound_anywhere(certificate: Certificate, instance: Instance) -> float:
     power = 2 if problem == "k-means" else 1 if problem == "k-median" and euclidean else None
     if power == 2 and certificate.metric != "sqeuclidean":
         raise CertificateError("metric: k-means is about squared Euclidean distances.")
-    if ("boxes" in witness and power is None) or ("sdp" in witness and power != 2):
-        raise CertificateError(f"witness: 'boxes' or 'sdp' proves nothing about {problem} ({certificate.metric}).")
+    if ("boxes" in witness and power is None) or ({"cases", "sdp"} & set(witness) and power != 2):
+        named = " and ".join(repr(key) for key in ("boxes", "cases", "sdp") if key in witness)
+        raise CertificateError(f"witness: {named} proves nothing about {problem} ({certificate.metric}).")
     if power == 2 and k == 1:
         bound = single_bound(points, weights)
     if power is not None and "boxes" in witness:
         bound = max(bound, boxes_bound(witness["boxes"], points, weights, k, power))
+    if "cases" in witness:
+        bound = max(bound, cases_bound(witness["cases"], points, weights, k))
     if "sdp" in witness:
         bound = max(bound, sdp_bound(witness["sdp"], points, weights, k))
     return bound

@@ -21,6 +21,7 @@ from certiclust.io.output import FORMAT, MARK
 _EVIDENCE = {
     "tree": "a Lagrangian bound with its branch tree",
     "boxes": "multipliers and boxes for centres anywhere",
+    "cases": "multipliers and boxes for centres anywhere, by cases",
     "sdp": "a semidefinite bound",
     "uncolourable": "an exact colouring",
     "apart": "points that are pairwise far apart",

@@ -24,7 +24,9 @@ Labels = NDArray[np.int32]
 #: What a guarantee rests on.
 THEOREM = "k-means theorem, p = 1"
 #: Coordinates that a search looks at without limits of the user's: up to 20 centres, and above.
-SEARCH_WORK = 1.0e9, 2.2e9
+SEARCH_WORK = 0.8e9, 2.2e9
+#: A gap so narrow that little can be gained, and the share of that work that the search then has in all.
+NARROW, NARROW_SHARE = 0.005, 0.5
 #: Offspring without success, a constant and per centre, after which a bound is tried before the search goes on.
 EARLY = 20, 5
 #: Columns up to which it is, and the share of a time limit at which it gives way to the search.
@@ -131,7 +133,8 @@ class KMeansStrategy(Strategy):
         elif self.large:
             self._evolve_sample()
         else:
-            work = SEARCH_WORK[self.problem.k > 20] - self.descent.work
+            narrow = self.upper - self.bounds.value <= NARROW * self.upper < np.inf
+            work = SEARCH_WORK[self.problem.k > 20] * (NARROW_SHARE if narrow else 1.0) - self.descent.work
             patience = EARLY[0] + EARLY[1] * self.problem.k if self.early and self._search is None else np.inf
             search = self._searched(self.descent, work, patience)
             if search.best is not None:
