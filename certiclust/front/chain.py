@@ -5,9 +5,10 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from copy import copy
+from dataclasses import replace
 from numbers import Integral
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sklearn.base import clone
 from sklearn.utils import check_random_state, check_scalar
@@ -20,6 +21,9 @@ from certiclust.front.front import Front
 from certiclust.problems import KMedianProblem
 from certiclust.solver import Budget, Result, Start, solve
 from certiclust.solver.grow import at_least_as_good, grown, shrunk
+
+if TYPE_CHECKING:
+    from certiclust.space.lists import Ranking
 
 #: Part of the usual work of a fit that one size gets, from so many rows on; fewer rows get more of it, up to a limit.
 MANY_ROWS, MOST = 2000, 0.15
@@ -90,6 +94,7 @@ class _Chain:
         self.X, self.weights, self.space, self.sites = base._posed(X, sample_weight, self.start)
         base._check_memory(base._problem(self.space))
         self.seed = int(check_random_state(base.random_state).randint(2**31))
+        self.ranking = self._ranked()
         self.results: dict[int, Result] = {}
         self.fitted: dict[int, CertifiedClusterer] = {}
 
@@ -105,6 +110,14 @@ class _Chain:
                 self._solve(k, self.base._time_left(self.start), self._begin(k, 1))
         return [self.fitted[k] for k in self.sizes]
 
+    def _ranked(self) -> Ranking | None:
+        """Return the sorted distances that all sizes of k-median share."""
+        if not isinstance(self.base, KMedian) or self.base.algorithm != "auto":
+            return None
+        from certiclust.solver.kmedian_run import ranked
+
+        return ranked(self.space)
+
     @property
     def _anywhere(self) -> bool:
         """Whether centres of k-median may be anywhere."""
@@ -118,7 +131,7 @@ class _Chain:
         problem = self._member(k)._problem(self.space)
         if step < 0:
             assert isinstance(problem, KMedianProblem)
-            return shrunk(problem, neighbour)
+            return replace(shrunk(problem, neighbour), ranking=self.ranking)
         return grown(problem, neighbour, self.seed)
 
     def _member(self, k: int) -> CertifiedClusterer:
@@ -140,7 +153,7 @@ class _Chain:
                 random_state=self.seed,
                 certify=member.certify,
                 callbacks=callbacks,
-                begin=begin,
+                begin=begin or Start(ranking=self.ranking),
             )
         smaller = self.results.get(k - 1)
         if member.algorithm == "gsemo" and smaller is not None:

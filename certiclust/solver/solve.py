@@ -26,6 +26,7 @@ from certiclust.problems import (
     Problem,
     SumProblem,
 )
+from certiclust.solver.start import Start
 
 if TYPE_CHECKING:
     from certiclust.solver.fair_run import Fairness
@@ -53,33 +54,6 @@ class Budget:
     gap_tol: float = 0.0
     goal: float | None = None
     share: float = 1.0
-
-
-@dataclass(frozen=True)
-class Start:
-    """A solution to start from, and the multipliers of a bound: what is known from a neighbouring size.
-
-    The search returns nothing worse.
-
-    Attributes
-    ----------
-    centers : ndarray or None
-        k candidates (k-median, k-center).
-    labels : ndarray or None
-        A partition into at most k clusters (k-tMM).
-    positions : ndarray or None
-        k places (k-means).
-    multipliers : ndarray or None
-        One per client, for the Lagrangian bound of k-median and for the boxes of k-means.
-    columns : ndarray or None
-        Places at which the boxes of k-means had their least reduced costs.
-    """
-
-    centers: IntArray | None = None
-    labels: NDArray[np.int32] | None = None
-    positions: FloatArray | None = None
-    multipliers: FloatArray | None = None
-    columns: FloatArray | None = None
 
 
 @dataclass(frozen=True)
@@ -261,7 +235,7 @@ def _loop(
 
     history, record = _recorder(callbacks)
     limits = Limits(budget.gap_tol, budget.max_iter or inf, should_stop, budget.share)
-    proof = run_kmedian(problem, limits, random_state, record, begin.centers, begin.multipliers)
+    proof = run_kmedian(problem, limits, random_state, record, begin)
     method = f"evolution, bound and reduction, {proof.iterations:,} offspring, {proof.nodes} nodes"
     return _Found(proof.centers, proof.bound, proof.iterations, history, method, multipliers=proof.multipliers)
 

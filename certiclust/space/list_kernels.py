@@ -38,6 +38,16 @@ def columns_from_matrix(cost: Any, radius: Any) -> Any:
 
 
 @njit(**KERNEL)
+def first_ranked(index: Any, distance: Any, weights: Any, ptr: Any, out_idx: Any, out_val: Any) -> None:
+    """Fill client-major lists, of which `ptr` gives the lengths, with the nearest candidates of every ranked client."""
+    for i in range(index.shape[0]):
+        first = ptr[i]
+        for t in range(ptr[i + 1] - first):
+            out_idx[first + t] = index[i, t]
+            out_val[first + t] = distance[i, t] * weights[i]
+
+
+@njit(**KERNEL)
 def transpose(ptr: Any, idx: Any, val: Any, size: int) -> Any:
     """Transpose compressed lists; entries of a new row come in ascending index."""
     m = ptr.size - 1

@@ -48,7 +48,53 @@ class Lists(NamedTuple):
         return int(self.row_ptr[-1])
 
 
-def build_lists(cost: Floats, radius: Floats, should_stop: Callable[[], bool] | None = None) -> Lists | None:
+class Ranking(NamedTuple):
+    """All candidates of every client, nearest first: sorted once, it gives the lists of any radius.
+
+    Attributes
+    ----------
+    index, distance
+        Client ``i`` sees candidates ``index[i]`` at ascending distances ``distance[i]``.
+    weights
+        Weights of the clients, in the unit in which costs are counted.
+    """
+
+    index: Index
+    distance: Floats
+    weights: Floats
+
+
+def rank_candidates(
+    distances: Floats, weights: Floats, should_stop: Callable[[], bool] | None = None
+) -> Ranking | None:
+    """Sort the candidates of every client; None if stopped on the way.
+
+    Parameters
+    ----------
+    distances
+        Shape (candidates, clients).
+    weights
+        Weights of the clients.
+    should_stop
+        Polled between blocks.
+    """
+    m, n = distances.shape
+    index, ascending = np.empty((n, m), np.uint32), np.empty((n, m))
+    for i in range(n):
+        column = distances[:, i]
+        index[i] = np.argsort(column)
+        ascending[i] = column[index[i]]
+        if i % 500 == 0 and should_stop is not None and should_stop():
+            return None
+    return Ranking(index, ascending, weights)
+
+
+def build_lists(
+    cost: Floats,
+    radius: Floats,
+    should_stop: Callable[[], bool] | None = None,
+    ranking: Ranking | None = None,
+) -> Lists | None:
     """Build the lists of all pairs with ``cost[j, i] < radius[i]``; None if stopped on the way.
 
     Parameters
@@ -59,6 +105,9 @@ def build_lists(cost: Floats, radius: Floats, should_stop: Callable[[], bool] | 
         Truncation radius per client.
     should_stop
         Polled between blocks.
+    ranking
+        The candidates of the first clients by distance, if at hand: the pairs of such a client are then the first few,
+        because a cost below the radius is the weighted distance and no penalty.
     """
     m, n = cost.shape
     parts = []
@@ -71,7 +120,16 @@ def build_lists(cost: Floats, radius: Floats, should_stop: Callable[[], bool] | 
     col_ptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     col_idx = np.concatenate([p[1] for p in parts])
     col_val = np.concatenate([p[2] for p in parts])
-    return sorted_lists(col_ptr, col_idx, col_val, radius, should_stop)
+    if ranking is None:
+        return sorted_lists(col_ptr, col_idx, col_val, radius, should_stop)
+    row_ptr = np.concatenate([[0], np.cumsum(np.bincount(col_idx, minlength=n))]).astype(np.int64)
+    row_idx, row_val = np.empty(col_idx.size, np.uint32), np.empty(col_idx.size)
+    kernels.first_ranked(*ranking, row_ptr, row_idx, row_val)
+    for i in range(len(ranking.index), n):
+        row_idx[row_ptr[i] : row_ptr[i + 1]] = near = np.flatnonzero(cost[:, i] < radius[i])
+        row_val[row_ptr[i] : row_ptr[i + 1]] = cost[near, i]
+        _sort_row(row_idx, row_val, slice(row_ptr[i], row_ptr[i + 1]))
+    return Lists(row_ptr, row_idx, row_val, col_ptr, col_idx, col_val, radius)
 
 
 def sorted_lists(
@@ -88,12 +146,16 @@ def sorted_lists(
     """
     row_ptr, row_idx, row_val = kernels.transpose(col_ptr, col_idx, col_val, radius.size)
     for i in range(radius.size):
-        part = slice(row_ptr[i], row_ptr[i + 1])
-        order = np.argsort(row_val[part])  # NumPy's is several times faster than what numba makes of a sort
-        row_val[part], row_idx[part] = row_val[part][order], row_idx[part][order]
+        _sort_row(row_idx, row_val, slice(row_ptr[i], row_ptr[i + 1]))
         if i % 500 == 0 and should_stop is not None and should_stop():
             return None
     return Lists(row_ptr, row_idx, row_val, col_ptr, col_idx, col_val, radius)
+
+
+def _sort_row(row_idx: Index, row_val: Floats, part: slice) -> None:
+    """Put one row of the lists in ascending order."""
+    order = np.argsort(row_val[part])  # NumPy's is several times faster than what numba makes of a sort
+    row_val[part], row_idx[part] = row_val[part][order], row_idx[part][order]
 
 
 def restrict(lists: Lists, keep: NDArray[np.bool_]) -> Lists:
