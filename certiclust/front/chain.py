@@ -18,7 +18,7 @@ from certiclust.estimators._base import CertifiedClusterer
 from certiclust.estimators._progress import shown_progress
 from certiclust.evolution.interrupt import catch_interrupt
 from certiclust.front.front import Front
-from certiclust.problems import KMedianProblem
+from certiclust.problems import FairKMedianProblem, SumProblem
 from certiclust.solver import Budget, Result, Start, solve
 from certiclust.solver.grow import at_least_as_good, grown, shrunk
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 #: Part of the usual work of a fit that one size gets, from so many rows on; fewer rows get more of it, up to a limit.
 MANY_ROWS, MOST = 2000, 0.15
-SHARES: dict[type, float] = {KMedian: 0.05, KMeans: 0.1, KCenter: 0.1, KTMM: 0.1}
+SHARES: dict[type, float] = {KMedian: 0.05, KMeans: 0.1, KCenter: 0.1, KTMM: 0.1, FairKMedian: 0.05}
 #: The first size gets so many times as much: it has nothing to start from.
 FIRST = 5.0
 
@@ -73,10 +73,7 @@ def sweep(estimator: CertifiedClusterer, X: Any, k_max: int, *, k_min: int = 1, 
     sizes = range(int(k_min), int(k_max) + 1)
     with warnings.catch_warnings(record=True) as caught, catch_interrupt():
         warnings.simplefilter("always")
-        if isinstance(estimator, FairKMedian):
-            fitted = _fits(clone(estimator), X, sizes, sample_weight)
-        else:
-            fitted = _Chain(clone(estimator), X, sizes, sample_weight).run()
+        fitted = _Chain(clone(estimator), X, sizes, sample_weight).run()
     _pass_on(caught)
     return Front(fitted)
 
@@ -100,19 +97,19 @@ class _Chain:
 
     def run(self) -> list[CertifiedClusterer]:
         """Return an estimator for every size; none costs more than a smaller one."""
-        down = isinstance(self.base, KMedian) and self.base.algorithm == "auto" and not self._anywhere
+        down = isinstance(self.base, (KMedian, FairKMedian)) and self.base.algorithm == "auto" and not self._anywhere
         for done, k in enumerate(reversed(self.sizes) if down else self.sizes):
             left = self.base._time_left(self.start)
             seconds = None if left is None else left / (len(self.sizes) - done)
             self._solve(k, seconds, self._begin(k, -1 if down else 1))
-        for k in self.sizes[1:]:
+        for k in () if isinstance(self.base, FairKMedian) else self.sizes[1:]:
             if self.fitted[k].cost_ > self.fitted[k - 1].cost_:
                 self._solve(k, self.base._time_left(self.start), self._begin(k, 1))
         return [self.fitted[k] for k in self.sizes]
 
     def _ranked(self) -> Ranking | None:
         """Return the sorted distances that all sizes of k-median share."""
-        if not isinstance(self.base, KMedian) or self.base.algorithm != "auto":
+        if not isinstance(self.base, (KMedian, FairKMedian)) or self.base.algorithm != "auto":
             return None
         from certiclust.solver.kmedian_run import ranked
 
@@ -130,7 +127,7 @@ class _Chain:
             return None
         problem = self._member(k)._problem(self.space)
         if step < 0:
-            assert isinstance(problem, KMedianProblem)
+            assert isinstance(problem, SumProblem)
             return replace(shrunk(problem, neighbour), ranking=self.ranking)
         return grown(problem, neighbour, self.seed)
 
@@ -156,27 +153,13 @@ class _Chain:
                 begin=begin or Start(ranking=self.ranking),
             )
         smaller = self.results.get(k - 1)
-        if member.algorithm == "gsemo" and smaller is not None:
+        if member.algorithm == "gsemo" and smaller is not None and not isinstance(problem, FairKMedianProblem):
             result = at_least_as_good(problem, result, smaller, self.seed)
         if self._anywhere and k - 1 in self.fitted:
             member._smaller_centers = self.fitted[k - 1].cluster_centers_
         member._set_attributes(self.X, self.weights, problem, result, self.sites)
         member._warn(problem, result)
         self.results[k], self.fitted[k] = result, member
-
-
-def _fits(base: CertifiedClusterer, X: Any, sizes: range, sample_weight: Any) -> list[CertifiedClusterer]:
-    """Return an estimator for every size, each fitted on its own."""
-    start = perf_counter()
-    fitted = []
-    for k in sizes:
-        member: CertifiedClusterer = clone(base).set_params(n_clusters=k)
-        left = base._time_left(start)
-        if left is not None:
-            member.set_params(time_limit=max(1e-6, left / (sizes[-1] + 1 - k)))
-        member.fit(X, sample_weight=sample_weight)
-        fitted.append(member.set_params(time_limit=base.time_limit))
-    return fitted
 
 
 def _pass_on(caught: list[warnings.WarningMessage]) -> None:

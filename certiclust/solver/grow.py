@@ -87,7 +87,7 @@ def at_least_as_good(problem: Problem, result: Result, smaller: Result, seed: in
     )
 
 
-def shrunk(problem: KMedianProblem, larger: Result) -> Start:
+def shrunk(problem: SumProblem, larger: Result) -> Start:
     """Return where the search for k clusters starts, given one for k + 1: without the centre that is missed least."""
     near = problem.space.distances(larger.centers)
     owner = near.argmin(axis=0)

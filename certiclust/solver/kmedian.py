@@ -43,7 +43,7 @@ BATCH = 10
 #: An ascent from the multipliers of one centre more: they rise by this part over k first; its steps, their length and
 #: patience (both small: it starts near the top), how far neighbour lists reach then, and the passes of the search that
 #: it guides.
-WARM_RISE, WARM_STEPS, WARM_LENGTH, WARM_PATIENCE, WARM_REACH, WARM_PASSES = 0.5, 55, 0.3, 5, 1.2, 1.5
+WARM_RISE, WARM_STEPS, WARM_LENGTH, WARM_PATIENCE, WARM_REACH, WARM_PASSES = 0.5, 50, 0.3, 5, 1.2, 1.0
 #: Share of the gap that another ascent at the root must have closed for one more to be tried.
 WORTH = 0.05
 
@@ -117,6 +117,14 @@ def single_center(space: Space, weights: Floats, instance: Instance) -> Proof:
     return Proof(np.array([best]), upper, lower, [node], unit, 0)
 
 
+def risen(u: Floats, c1: Floats, c2: Floats, k: int) -> Floats:
+    """Return multipliers for k centres, given those for one more.
+
+    With fewer centres all rise; good ones lie between the costs of the two nearest centres.
+    """
+    return np.clip((1.0 + WARM_RISE / k) * u, c1, c2)
+
+
 class KMedianStrategy(Strategy):
     """Evolution, Lagrangian bound and reduction of k-median (k >= 2) on a matrix of weighted costs.
 
@@ -156,8 +164,7 @@ class KMedianStrategy(Strategy):
         self.live: Ints = np.arange(cost.shape[0])
         self.fixed = np.zeros(cost.shape[0], np.int8)
         self._warm = u is not None
-        # Good multipliers lie between the costs of the two nearest centres; those of another size may not.
-        self.u = start_multipliers(best.c1, best.c2, instance.k) if u is None else np.clip((1.0 + WARM_RISE / instance.k) * u, best.c1, best.c2)
+        self.u = start_multipliers(best.c1, best.c2, instance.k) if u is None else risen(u, best.c1, best.c2, instance.k)
         self.share: Floats = np.zeros(cost.shape[0])
         self.root = Node(-1, -1, 0)
         self.tree: Tree | None = None
@@ -294,7 +301,7 @@ class KMedianStrategy(Strategy):
         first = self._rounds == 0
         patient: dict[str, Any] = {"step": 0.5, "patience": 30, "iterations": 300}
         if self._warm and first:
-            patient = {"step": WARM_LENGTH, "patience": WARM_PATIENCE, "iterations": WARM_STEPS}
+            patient = {"step": WARM_LENGTH, "patience": WARM_PATIENCE, "iterations": WARM_STEPS, "floor": 0.02}
         elif first:
             patient = {"step": 1.5, "patience": 20, "iterations": 150 if self.instance.k <= 20 else 300}
         ascent = ascend(

@@ -151,7 +151,7 @@ def solve(
     callbacks : tuple of callable
         Called with the progress of the search.
     begin : Start or None
-        What the search of ``"auto"`` starts from, but for fair k-median; None for starts of its own.
+        What the search of ``"auto"`` starts from; None for starts of its own.
     """
     start = perf_counter()
     begin = begin or Start()
@@ -172,7 +172,7 @@ def solve(
         elif algorithm == "auto" and isinstance(problem, KCenterProblem):
             found = _cover_loop(problem, budget, random_state, should_stop, callbacks, begin.centers)
         elif isinstance(problem, FairKMedianProblem):
-            found = _fair_loop(problem, algorithm, budget, certify, random_state, should_stop, callbacks)
+            found = _fair_loop(problem, algorithm, budget, certify, random_state, should_stop, callbacks, begin)
         elif algorithm == "auto" and isinstance(problem, KMeansProblem):
             # Without a certificate only the last descent comes after the search.
             search_stop = stops_after(None if limit is None else limit * (SEARCH_SHARE if certify else 0.96))
@@ -332,6 +332,7 @@ def _fair_loop(
     random_state: int,
     should_stop: Callable[[], bool],
     callbacks: Callbacks,
+    begin: Start,
 ) -> _Found:
     """Search for fair sets, by Algorithm 1 or by the loop, and bound what they cost; or prove that there is none."""
     from certiclust.solver.fair_cover import Clock
@@ -343,7 +344,8 @@ def _fair_loop(
     def seconds() -> float:
         return inf if budget.time_limit is None else start + budget.time_limit - perf_counter()
 
-    limits, clock = Limits(budget.gap_tol, budget.max_iter or inf, should_stop), Clock(should_stop, seconds)
+    limits = Limits(budget.gap_tol, budget.max_iter or inf, should_stop, budget.share)
+    clock = Clock(should_stop, seconds)
     if algorithm == "gsemo":
         posed = penalised(problem) if problem.strict else problem
         found = _gsemo(posed, budget, random_state, callbacks)
@@ -352,9 +354,17 @@ def _fair_loop(
         run = bound_fair(problem, found.centers, limits, clock, random_state)
         return replace(found, bound=run.bound, fairness=run.fairness)
     history, record = _recorder(callbacks)
-    run = run_fair(problem, limits, clock, random_state, record)
+    run = run_fair(problem, limits, clock, random_state, record, begin)
     method = f"evolution, bound and reduction of penalised costs, {run.iterations:,} offspring, {run.nodes} nodes"
-    return _Found(run.centers, run.bound, run.iterations, history, method, fairness=run.fairness)
+    return _Found(
+        run.centers,
+        run.bound,
+        run.iterations,
+        history,
+        method,
+        fairness=run.fairness,
+        multipliers=run.multipliers,
+    )
 
 
 def _recorder(callbacks: Callbacks) -> tuple[list[HistoryRow], Callable[[int, float, float, int], None]]:

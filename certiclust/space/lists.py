@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import gen_batches
 
 from certiclust.space import list_kernels as kernels
 
@@ -19,6 +20,8 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 #: Unsigned, because an unsigned index spares the compiled loops the test for negative ones.
 Index = NDArray[np.uint32]
+#: Costs looked at between two polls of ``should_stop``.
+BLOCK = 6_000_000
 
 
 class Lists(NamedTuple):
@@ -80,11 +83,12 @@ def rank_candidates(
     """
     m, n = distances.shape
     index, ascending = np.empty((n, m), np.uint32), np.empty((n, m))
-    for i in range(n):
-        column = distances[:, i]
-        index[i] = np.argsort(column)
-        ascending[i] = column[index[i]]
-        if i % 500 == 0 and should_stop is not None and should_stop():
+    for part in gen_batches(n, max(1, 500_000 // m)):
+        block = np.ascontiguousarray(distances[:, part].T)
+        order = np.argsort(block, axis=1)
+        index[part] = order
+        ascending[part] = np.take_along_axis(block, order, axis=1)
+        if should_stop is not None and should_stop():
             return None
     return Ranking(index, ascending, weights)
 
@@ -111,20 +115,20 @@ def build_lists(
     """
     m, n = cost.shape
     parts = []
-    step = max(1, 4_000_000 // max(1, n))
+    step = max(1, BLOCK // max(1, n))
     for start in range(0, m, step):
         parts.append(kernels.columns_from_matrix(cost[start : start + step], radius))
         if should_stop is not None and should_stop():
             return None
-    sizes = np.concatenate([np.diff(p[0]) for p in parts])
-    col_ptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    col_idx = np.concatenate([p[1] for p in parts])
-    col_val = np.concatenate([p[2] for p in parts])
+    col_ptr, col_idx, col_val = parts[0]
+    if len(parts) > 1:
+        sizes = np.concatenate([np.diff(p[0]) for p in parts])
+        col_ptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        col_idx = np.concatenate([p[1] for p in parts])
+        col_val = np.concatenate([p[2] for p in parts])
     if ranking is None:
         return sorted_lists(col_ptr, col_idx, col_val, radius, should_stop)
-    row_ptr = np.concatenate([[0], np.cumsum(np.bincount(col_idx, minlength=n))]).astype(np.int64)
-    row_idx, row_val = np.empty(col_idx.size, np.uint32), np.empty(col_idx.size)
-    kernels.first_ranked(*ranking, row_ptr, row_idx, row_val)
+    row_ptr, row_idx, row_val = kernels.first_ranked(*ranking, col_idx, n)
     for i in range(len(ranking.index), n):
         row_idx[row_ptr[i] : row_ptr[i + 1]] = near = np.flatnonzero(cost[:, i] < radius[i])
         row_val[row_ptr[i] : row_ptr[i + 1]] = cost[near, i]
