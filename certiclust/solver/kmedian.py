@@ -43,7 +43,7 @@ BATCH = 10
 #: An ascent from the multipliers of one centre more: they rise by this part over k first; its steps, their length and
 #: patience (both small: it starts near the top), how far neighbour lists reach then, and the passes of the search that
 #: it guides.
-WARM_RISE, WARM_STEPS, WARM_LENGTH, WARM_PATIENCE, WARM_REACH, WARM_PASSES = 0.5, 50, 0.3, 5, 1.2, 1.0
+WARM_RISE, WARM_STEPS, WARM_LENGTH, WARM_PATIENCE, WARM_REACH, WARM_PASSES = 0.5, 45, 0.3, 5, 1.2, 1.0
 #: Share of the gap that another ascent at the root must have closed for one more to be tried.
 WORTH = 0.05
 
@@ -329,7 +329,8 @@ class KMedianStrategy(Strategy):
         granularity = self.instance.granularity
         bound = certify(self.lists, self.instance, ascent, self.upper, self.fixed, fine=True)
         dropped, opened = reduce_candidates(bound, self.fixed, self.upper, granularity)
-        if is_closed(bound.lower, self.upper, granularity):
+        last = self._work >= self._budget and self.instance.k < WINDOWS_FROM
+        if last or is_closed(bound.lower, self.upper, granularity):  # nothing comes after that would be cheaper
             dropped[:] = False
             opened[:] = False
         if bound.lower > self.root.lower or dropped.any() or opened.any():
@@ -343,7 +344,8 @@ class KMedianStrategy(Strategy):
             keep = ~dropped
             self._lists, self.fixed, self.live = restrict(self.lists, keep), self.fixed[keep], self.live[keep]
             self.share = self.share[keep]
-        self._widen()
+        if not last:
+            self._widen()
 
     def _widen(self) -> None:
         """Double the radius of clients whose multiplier is held down by it: the bound would stay below its best."""

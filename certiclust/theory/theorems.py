@@ -138,7 +138,7 @@ def _growth(k: int, m: int) -> float:
 
 def _spread(problem: SumProblem) -> float:
     """Return the sum of w_i d_i^max over a lower bound on OPT from the least distances."""
-    largest, least = problem.space.extremes()
+    largest, least = problem.space.extremes
     weights = problem.space.weights
     if isinstance(problem, FairKMedianProblem):
         initial = np.sort(weights * largest)[problem.k :].sum()
