@@ -87,6 +87,8 @@ class Result:
         What there is to say about fairness, for fair k-median.
     multipliers, columns : ndarray or None
         The last ones of the bound of k-median, or of a chained one of k-means: a start for another k.
+    spent : float
+        Part of the usual work that k-center or k-tMM did; 1 for the others.
     """
 
     centers: IntArray
@@ -103,6 +105,7 @@ class Result:
     fairness: Fairness | None = None
     multipliers: FloatArray | None = None
     columns: FloatArray | None = None
+    spent: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -122,6 +125,7 @@ class _Found:
     fairness: Fairness | None = None
     multipliers: FloatArray | None = None
     columns: FloatArray | None = None
+    spent: float = 1.0
 
 
 def solve(
@@ -205,6 +209,7 @@ def solve(
             fairness=found.fairness,
             multipliers=found.multipliers,
             columns=found.columns,
+            spent=found.spent,
         )
 
 
@@ -256,7 +261,8 @@ def _colouring_loop(
     found = run_ktmm(problem, limits, budget.max_iter, random_state, record, labels)
     centers, partition = problem.central(found.labels, found.reach)
     cost = float(found.reach.max())
-    return _Found(centers, found.bound, found.iterations, history, found.method, labels=partition, cost=cost)
+    said = found.iterations, history, found.method
+    return _Found(centers, found.bound, *said, labels=partition, cost=cost, spent=found.spent)
 
 
 def _cover_loop(
@@ -279,7 +285,7 @@ def _cover_loop(
 
     limits = Limits(budget.gap_tol, budget.max_iter or inf, should_stop, seconds, share=budget.share)
     run = run_kcenter(problem, limits, random_state, record, centers)
-    return _Found(run.centers, run.bound, run.iterations, history, run.method, cost=run.radius)
+    return _Found(run.centers, run.bound, run.iterations, history, run.method, cost=run.radius, spent=run.spent)
 
 
 def _descent_loop(
@@ -386,9 +392,13 @@ def _size_k(problem: Problem, run: Run) -> tuple[IntArray, bool]:
     """Return the size-k solution of a run, or its largest member filled up by index."""
     if run.best is not None:
         return run.best, True
-    largest = run.population[-1].centers
-    spare = np.setdiff1d(np.arange(problem.space.m), largest)
-    return np.sort(np.concatenate([largest, spare[: problem.k - len(largest)]])), False
+    return filled(problem, run.population[-1].centers), False
+
+
+def filled(problem: Problem, centers: IntArray) -> IntArray:
+    """Return k candidates, ascending: those given and, where they are fewer, the first others."""
+    spare = np.setdiff1d(np.arange(problem.space.m), centers)
+    return np.sort(np.concatenate([centers, spare[: problem.k - len(centers)]])).astype(np.intp)
 
 
 def _checked(problem: Problem, found: _Found, should_stop: Callable[[], bool]) -> Bound:
