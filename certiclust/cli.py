@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import inspect
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+from typer.core import TyperGroup
 
 from certiclust import __version__
 
@@ -21,7 +23,32 @@ if TYPE_CHECKING:
     from certiclust.commands import Run
     from certiclust.io import Reading
 
-app = typer.Typer(help="Clustering that comes with a proof.", no_args_is_help=True, pretty_exceptions_enable=False)
+#: What bad usage raises; click comes with typer, under a name that depends on its version.
+UsageError = typer.BadParameter.__bases__[0]
+
+
+class _OneLine(TyperGroup):
+    """Commands whose wrong use is told in one line, as wrong input is."""
+
+    def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
+        """Run a command; bad usage ends with one line on stderr and exit code 2."""
+        if not standalone_mode:
+            return super().main(*args, standalone_mode=False, **extra)
+        try:
+            sys.exit(super().main(*args, standalone_mode=False, **extra) or 0)
+        except UsageError as error:
+            if "NoArgs" in type(error).__name__:  # its message is the whole help
+                error.show()
+            else:
+                typer.echo(f"certiclust: {' '.join(error.format_message().split())}", err=True)
+            sys.exit(error.exit_code)
+        except typer.Abort:
+            sys.exit(1)
+
+
+app = typer.Typer(
+    cls=_OneLine, help="Clustering that comes with a proof.", no_args_is_help=True, pretty_exceptions_enable=False
+)
 
 
 class Problem(StrEnum):

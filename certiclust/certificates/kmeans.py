@@ -42,7 +42,9 @@ def single_bound(points: Floats, weights: Floats) -> float:
 def boxes_bound(stored: Any, points: Floats, weights: Floats, k: int, power: int = 2) -> float:
     """Return the lower bound that multipliers and boxes prove for any k centres (power 2: k-means, 1: k-median)."""
     n, width = points.shape
-    arrays = stored_arrays(stored, "boxes", {"members": "i", "ends": "i", "axes": "f", "units": "f", "u": "i", "tree": "i"})
+    arrays = stored_arrays(
+        stored, "boxes", {"members": "i", "ends": "i", "axes": "f", "units": "f", "u": "i", "tree": "i"}
+    )
     bits_ends = stored_arrays(stored, "boxes", {"tree_ends": "i"})["tree_ends"]
     members, ends = _blocks(arrays, "boxes", n)
     axes, units, u = arrays["axes"], arrays["units"], arrays["u"]

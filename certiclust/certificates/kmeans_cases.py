@@ -66,7 +66,9 @@ def _last_cases(cases: Ints, regions: Ints, width: int, k: int) -> list[tuple[De
     `cases` are in depth-first order, fewer centres inside first: the number m by which a case is split, or 0.
     """
     split = int((cases > 0).sum())
-    if not (0 < cases.size <= MAX_CASES and cases.min() >= 0 and cases.max() <= k and regions.size == 2 * width * split):
+    if not (
+        0 < cases.size <= MAX_CASES and cases.min() >= 0 and cases.max() <= k and regions.size == 2 * width * split
+    ):
         raise CertificateError(f"witness: 'cases' must have between 1 and {MAX_CASES} cases with their regions.")
     if not (regions.min(initial=0) >= 0 and regions.max(initial=0) <= GRID):
         raise CertificateError("witness: 'cases' has a region outside of the bounding box.")

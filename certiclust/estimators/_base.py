@@ -34,7 +34,7 @@ from certiclust.space import Metric, Space, build_space, precomputed_space
 from certiclust.space.metrics import METRIC_NAMES, MetricLike, column_spread
 from certiclust.space.space import matrix_budget
 from certiclust.space.symmetry import largest_asymmetry, symmetrised
-from certiclust.theory import iteration_bound
+from certiclust.theory import curve_bound, iteration_bound
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
@@ -270,7 +270,16 @@ class CertifiedClusterer(
     def _iterations(self, problem: Problem) -> int | None:
         if self.max_iter != "theorem":
             return self.max_iter  # type: ignore[return-value]
-        bound = self._expected(problem)
+        return self._counted(self._expected(problem))
+
+    def _every_size_iterations(self, problem: Problem) -> int | None:
+        """Return the iterations of one run for all sizes up to the problem's."""
+        if self.max_iter != "theorem":
+            return self.max_iter  # type: ignore[return-value]
+        return self._counted(curve_bound(problem, epsilon=self.ls_epsilon))
+
+    def _counted(self, bound: float) -> int:
+        """Return an expected number of iterations as a limit."""
         if not bound < 1e9:
             text = "infinite (duplicated points)" if np.isinf(bound) else f"{bound:.3g}"
             raise ValueError(f"max_iter='theorem': the expected iteration bound is {text}, above the limit of 1e9.")
@@ -285,14 +294,14 @@ class CertifiedClusterer(
             raise ValueError(f"max_iter='theorem': {contract.algorithm} guarantees nothing here, {contract.reason}.")
         return contract.expected_offspring
 
-    def _check_memory(self, problem: Problem) -> None:
+    def _check_memory(self, problem: Problem, every_size: bool = False) -> None:
         """Refuse before any work if the tables of k solutions could outgrow the memory that may be held.
 
-        The sum problems keep about one solution at a time, the max problems one of every size.
+        The sum problems keep about one solution at a time, the max problems and runs for all sizes one of every size.
         """
         need = (problem.k + 2) * problem.space.n * 3
         limit = 4 * matrix_budget()
-        if isinstance(problem, MaxProblem) and need > limit:
+        if (every_size or isinstance(problem, MaxProblem)) and need > limit:
             raise ValueError(
                 f"n_clusters={problem.k} on {problem.space.n} rows needs up to {need * 8 // 2**20} MiB for the "
                 f"population, above {limit * 8 // 2**20} MiB (4 times sklearn's working_memory); raise "

@@ -88,15 +88,34 @@ class ProgressLine:
         if self._live is None:
             self.console.print(Text(text), soft_wrap=True)
         else:
+            text = fitting(self.name, progress, self.console.width)
             self._live.update(Text(text, no_wrap=True, overflow="ellipsis"), refresh=True)
 
 
-def said(progress: Progress) -> str:
-    """Return the state of a search as one line."""
+def fitting(name: str, progress: Progress, width: int) -> str:
+    """Return the state as a line that fits the width, if any does: all figures, fewer digits, then less of the name."""
+    short = said(progress, short=True)
+    lines = (f"{name}  {said(progress)}", f"{name}  {short}", f"{name.split(', ')[-1]}  {short}", short)
+    return next((line for line in lines if len(line) <= width), short)
+
+
+def said(progress: Progress, short: bool = False) -> str:
+    """Return the state of a search as one line, or as a short one."""
     parts = [f"{progress.seconds:6.1f} s", f"{progress.iteration:,} iterations"]
+    if short:
+        parts = [f"{progress.seconds:.1f} s", f"{_rounded(progress.iteration)} iter."]
     if isfinite(progress.upper):
-        parts.append(f"cost {progress.upper:.8g}")
+        parts.append(f"cost {progress.upper:.6g}" if short else f"cost {progress.upper:.8g}")
         if progress.lower > 0:
             gap = max(0.0, progress.upper / progress.lower - 1.0)
-            parts += [f"lower bound {progress.lower:.8g}", f"gap {gap:.2%}"]
+            bound = f"bound {progress.lower:.6g}" if short else f"lower bound {progress.lower:.8g}"
+            parts += [bound, f"gap {gap:.2%}"]
     return "  ".join(parts)
+
+
+def _rounded(count: int) -> str:
+    """Return a count with three digits and its thousands as a letter."""
+    for unit, letter in ((1_000_000_000, "G"), (1_000_000, "M"), (10_000, "k")):
+        if count >= unit:
+            return f"{count / (1000 if letter == 'k' else unit):.3g}{letter}"
+    return str(count)

@@ -25,6 +25,7 @@ from certiclust.evolution.components import (
     UnionCrossover,
 )
 from certiclust.evolution.contract import Contract, general_lemma
+from certiclust.evolution.curve import CurveRun, gsemo_curve, plain_curve
 from certiclust.evolution.engines import Member, engine_for
 from certiclust.evolution.evolve import evolve
 from certiclust.evolution.gsemo import Run, gsemo, plain_gsemo, random_choices
@@ -56,6 +57,7 @@ __all__ = [
     "Crossover",
     "CrowdingSelection",
     "CrowdingSurvival",
+    "CurveRun",
     "DecompositionSurvival",
     "GapClosed",
     "HeavyTailedMutation",
@@ -83,6 +85,8 @@ __all__ = [
     "evolve",
     "general_lemma",
     "gsemo",
+    "gsemo_curve",
+    "plain_curve",
     "plain_gsemo",
     "random_choices",
 ]

@@ -151,7 +151,7 @@ def local_search(problem: SumProblem, epsilon: float) -> LocalSearch | None:
 
 def spread_of(problem: SumProblem) -> float:
     """Return the sum of w_i d_i^max over a lower bound on OPT from the least distances; infinite if that is zero."""
-    largest, least = problem.space.extremes()
+    largest, least = problem.space.extremes
     weights = problem.space.weights
     skipped = problem.k if isinstance(problem, FairKMedianProblem) else 0
     initial = np.sort(weights * largest)[skipped:].sum()

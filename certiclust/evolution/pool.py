@@ -11,7 +11,7 @@ import numpy as np
 
 from certiclust.evolution.kernels import swap_search as kernels
 from certiclust.evolution.swap_search import copy_state, home_clients, load, new_state, rewind, swap_dense, swap_sparse
-from certiclust.space.lists import Floats, Ints, Lists, build_lists, choose_radius
+from certiclust.space.lists import Floats, Ints, Lists, Ranking, build_lists, choose_radius
 
 #: Exponent of the heavy-tailed number of swaps in a perturbation.
 TAIL = 1.5
@@ -56,6 +56,8 @@ class Search:
         Polled between blocks of about 20 ms.
     max_iter
         Offspring to make at most.
+    ranking
+        The candidates of every client by distance, where they were sorted before.
     """
 
     def __init__(
@@ -65,10 +67,12 @@ class Search:
         rng: np.random.Generator,
         should_stop: Callable[[], bool] | None = None,
         max_iter: float = np.inf,
+        ranking: Ranking | None = None,
     ) -> None:
         m, n = cost.shape
         self.cost, self.k, self.rng, self.should_stop = cost, k, rng, should_stop
         self.max_iter = max_iter
+        self.ranking = ranking
         self.order: Ints = np.arange(m)
         self.best = new_state(m, n, k)
         self.pool: list[tuple[float, Ints]] = []
@@ -151,7 +155,7 @@ class Search:
         """Return the neighbour lists around the incumbent, built when first asked for; None if stopped on the way."""
         if self.lists is None and not self._stopped():
             radius, _ = choose_radius(self.cost, self.best.c2, MAX_PAIRS, self.reach)
-            self.lists = build_lists(self.cost, radius, self.should_stop)
+            self.lists = build_lists(self.cost, radius, self.should_stop, self.ranking)
         return self.lists
 
     def polish(self, centers: Ints) -> float:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from copy import copy
+from dataclasses import replace
 from numbers import Integral
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sklearn.base import clone
 from sklearn.utils import check_random_state, check_scalar
@@ -17,15 +18,27 @@ from certiclust.estimators._base import CertifiedClusterer
 from certiclust.estimators._progress import shown_progress
 from certiclust.evolution.interrupt import catch_interrupt
 from certiclust.front.front import Front
-from certiclust.problems import KMedianProblem
+from certiclust.problems import Problem
 from certiclust.solver import Budget, Result, Start, solve
 from certiclust.solver.grow import at_least_as_good, grown, shrunk
 
-#: Part of the usual work of a fit that one size gets, from so many rows on; fewer rows get more of it, up to a limit.
+if TYPE_CHECKING:
+    from certiclust.space.lists import Ranking
+
+#: Part of the usual work of a fit that the first size gets, which has nothing to start from, and part of what it took
+#: that each other size gets, from so many rows on; fewer rows get more of it, up to a limit.
+SHARES: dict[type, tuple[float, float]] = {
+    KMedian: (0.25, 0.05),
+    FairKMedian: (0.25, 0.05),
+    KMeans: (0.5, 0.1),
+    KCenter: (0.5, 0.1),
+    KTMM: (1.0, 0.08),
+}
+#: What the first size took counts as this part of its share at least.
+LEAST = 0.4
 MANY_ROWS, MOST = 2000, 0.15
-SHARES: dict[type, float] = {KMedian: 0.05, KMeans: 0.1, KCenter: 0.1, KTMM: 0.1}
-#: The first size gets so many times as much: it has nothing to start from.
-FIRST = 5.0
+#: Problems whose sizes are solved from the largest one down: multipliers and partitions carry over better that way.
+DOWN = KMedian, FairKMedian, KTMM
 
 
 def sweep(estimator: CertifiedClusterer, X: Any, k_max: int, *, k_min: int = 1, sample_weight: Any = None) -> Front:
@@ -69,19 +82,13 @@ def sweep(estimator: CertifiedClusterer, X: Any, k_max: int, *, k_min: int = 1, 
     sizes = range(int(k_min), int(k_max) + 1)
     with warnings.catch_warnings(record=True) as caught, catch_interrupt():
         warnings.simplefilter("always")
-        if isinstance(estimator, FairKMedian):
-            fitted = _fits(clone(estimator), X, sizes, sample_weight)
-        else:
-            fitted = _Chain(clone(estimator), X, sizes, sample_weight).run()
+        fitted = _Chain(clone(estimator), X, sizes, sample_weight).run()
     _pass_on(caught)
     return Front(fitted)
 
 
 class _Chain:
-    """Sizes solved one after the other on one space, each from a neighbour.
-
-    k-median goes from the largest size down, because multipliers carry over better that way; the others go up.
-    """
+    """Sizes solved one after the other on one space, each from a neighbour."""
 
     def __init__(self, base: CertifiedClusterer, X: Any, sizes: range, sample_weight: Any) -> None:
         self.start, self.base, self.sizes = perf_counter(), base, sizes
@@ -90,20 +97,66 @@ class _Chain:
         self.X, self.weights, self.space, self.sites = base._posed(X, sample_weight, self.start)
         base._check_memory(base._problem(self.space))
         self.seed = int(check_random_state(base.random_state).randint(2**31))
+        self.ranking, self.pace = self._ranked(), 1.0
         self.results: dict[int, Result] = {}
         self.fitted: dict[int, CertifiedClusterer] = {}
 
     def run(self) -> list[CertifiedClusterer]:
         """Return an estimator for every size; none costs more than a smaller one."""
-        down = isinstance(self.base, KMedian) and self.base.algorithm == "auto" and not self._anywhere
-        for done, k in enumerate(reversed(self.sizes) if down else self.sizes):
+        if self._one_run:
+            self._run_once()
+            return [self.fitted[k] for k in self.sizes]
+        for done, (k, step) in enumerate(self._order()):
             left = self.base._time_left(self.start)
             seconds = None if left is None else left / (len(self.sizes) - done)
-            self._solve(k, seconds, self._begin(k, -1 if down else 1))
-        for k in self.sizes[1:]:
+            self._solve(k, seconds, self._begin(k, step))
+        for k in () if isinstance(self.base, FairKMedian) else self.sizes[1:]:
             if self.fitted[k].cost_ > self.fitted[k - 1].cost_:
                 self._solve(k, self.base._time_left(self.start), self._begin(k, 1))
         return [self.fitted[k] for k in self.sizes]
+
+    @property
+    def _one_run(self) -> bool:
+        """Whether one run of GSEMO is for all sizes."""
+        plain = self.base.algorithm == "gsemo" and self.base.mutation == "bitwise"
+        return plain and not isinstance(self.base, FairKMedian)
+
+    def _run_once(self) -> None:
+        """Solve all sizes by one run of GSEMO, and fit their estimators."""
+        from certiclust.solver.every_size import solve_every_size
+
+        base = self.base
+        largest = base._problem(self.space)
+        base._check_memory(largest, every_size=True)
+        with shown_progress(base.verbose, f"{largest.name}, k = 1 to {largest.k}") as callbacks:
+            results = solve_every_size(
+                lambda k: self._member(k)._problem(self.space),
+                self.sizes,
+                Budget(base._every_size_iterations(largest), base._time_left(self.start)),
+                random_state=self.seed,
+                certify=base.certify,
+                callbacks=callbacks,
+            )
+        for k, result in results.items():
+            self._fit(self._member(k)._problem(self.space), result)
+
+    def _order(self) -> list[tuple[int, int]]:
+        """Return the sizes in the order in which they are solved, each with the direction that it comes from."""
+        if self.base.algorithm != "auto":
+            return [(k, 1) for k in self.sizes]
+        if isinstance(self.base, DOWN) and not self._anywhere:
+            return [(k, -1) for k in reversed(self.sizes)]
+        if isinstance(self.base, KCenter):  # the largest size is the hardest: it is not left to what others pass on
+            return [(self.sizes[-1], 1), *((k, 1) for k in self.sizes[:-1])]
+        return [(k, 1) for k in self.sizes]
+
+    def _ranked(self) -> Ranking | None:
+        """Return the sorted distances that all sizes of k-median share."""
+        if not isinstance(self.base, (KMedian, FairKMedian)) or self.base.algorithm != "auto":
+            return None
+        from certiclust.solver.kmedian_run import ranked
+
+        return ranked(self.space)
 
     @property
     def _anywhere(self) -> bool:
@@ -117,8 +170,7 @@ class _Chain:
             return None
         problem = self._member(k)._problem(self.space)
         if step < 0:
-            assert isinstance(problem, KMedianProblem)
-            return shrunk(problem, neighbour)
+            return replace(shrunk(problem, neighbour, self.seed), ranking=self.ranking)
         return grown(problem, neighbour, self.seed)
 
     def _member(self, k: int) -> CertifiedClusterer:
@@ -130,8 +182,9 @@ class _Chain:
         """Solve one size, and fit its estimator."""
         member = self._member(k)
         problem = member._problem(self.space)
-        share = min(MOST, SHARES.get(type(member), MOST) * max(1.0, MANY_ROWS / self.space.n))
-        share = min(1.0, FIRST * share) if begin is None else share
+        first, other = next(shares for kind, shares in SHARES.items() if isinstance(member, kind))
+        few = max(1.0, MANY_ROWS / self.space.n)
+        share = min(1.0, few * first) if begin is None else min(MOST, few * other * self.pace)
         with shown_progress(member.verbose, f"{problem.name}, k = {k}") as callbacks:
             result = solve(
                 problem,
@@ -140,31 +193,25 @@ class _Chain:
                 random_state=self.seed,
                 certify=member.certify,
                 callbacks=callbacks,
-                begin=begin,
+                begin=begin or Start(ranking=self.ranking),
                 mutation=member.mutation,
             )
+        if not self.results:
+            self.pace = max(LEAST, min(1.0, result.spent / share))
         smaller = self.results.get(k - 1)
-        if member.algorithm != "auto" and smaller is not None:
+        if member.algorithm != "auto" and smaller is not None and not isinstance(member, FairKMedian):
             result = at_least_as_good(problem, result, smaller, self.seed)
+        self._fit(problem, result)
+
+    def _fit(self, problem: Problem, result: Result) -> None:
+        """Fit the estimator of one size."""
+        k = problem.k
+        member = self._member(k)
         if self._anywhere and k - 1 in self.fitted:
             member._smaller_centers = self.fitted[k - 1].cluster_centers_
         member._set_attributes(self.X, self.weights, problem, result, self.sites)
         member._warn(problem, result)
         self.results[k], self.fitted[k] = result, member
-
-
-def _fits(base: CertifiedClusterer, X: Any, sizes: range, sample_weight: Any) -> list[CertifiedClusterer]:
-    """Return an estimator for every size, each fitted on its own."""
-    start = perf_counter()
-    fitted = []
-    for k in sizes:
-        member: CertifiedClusterer = clone(base).set_params(n_clusters=k)
-        left = base._time_left(start)
-        if left is not None:
-            member.set_params(time_limit=max(1e-6, left / (sizes[-1] + 1 - k)))
-        member.fit(X, sample_weight=sample_weight)
-        fitted.append(member.set_params(time_limit=base.time_limit))
-    return fitted
 
 
 def _pass_on(caught: list[warnings.WarningMessage]) -> None:

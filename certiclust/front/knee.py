@@ -7,6 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+#: What one more cluster might save at most, as a part of what all save: above, the bound says nothing of use.
+WIDE = 0.5
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 
@@ -68,8 +71,14 @@ def _reason(
     text = f"k = {k} brings {saved:.0%} of what k = {last} saves against k = {first}"
     if place == len(sizes) - 1:
         return f"{text}: the costs have no knee up to k = {last}, a larger k_max may show one."
-    following = max(0.0, costs[place] - lower[place + 1]) / (costs[0] - costs.min())
-    text += f", and no {k + 1} clusters can save more than another {following:.1%}"
+    saving = costs[0] - costs.min()
+    most = max(0.0, costs[place] - lower[place + 1]) / saving
+    if most <= WIDE:
+        text += f", and no {k + 1} clusters can save more than another {most:.1%}"
+    else:  # a bound that allows nearly anything is not worth saying
+        text += (
+            f", and the {k + 1} clusters found save another {max(0.0, costs[place] - costs[place + 1]) / saving:.1%}"
+        )
     if proved:
         return f"{text}; the bounds prove that the curve of the optima has its knee there."
     rivals = sizes[(at_most > at_least[place]) & (sizes != k)]

@@ -11,6 +11,7 @@ one candidate of each ball and the cheapest of the rest, has an integral relaxat
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -23,7 +24,8 @@ from certiclust.bounds.reach_tree import MOST_CLIENTS, MOST_PAIRS, ReachTree
 from certiclust.bounds.service_program import ServiceProgram
 from certiclust.evolution.pool import MAX_PAIRS, RADIUS_FACTOR, Search
 from certiclust.problems import FairKMedianProblem
-from certiclust.solver.kmedian import WINDOWS_FROM, KMedianStrategy, Limits, Proof
+from certiclust.solver.kmedian import WINDOWS_FROM, KMedianStrategy, Limits, Proof, risen
+from certiclust.solver.start import NOWHERE, Start
 from certiclust.space.lists import Floats, Ints, build_lists
 from certiclust.space.space import matrix_budget
 
@@ -92,7 +94,10 @@ def fair_costs(problem: FairKMedianProblem, weights: Floats, strict: bool, sites
     distances = problem.space.matrix if sites is None else problem.space.distances(sites.astype(np.intp))
     assert distances is not None
     reach, loose = reaches(problem)
-    costs, distant = distances * weights, None
+    (m, n), distant = distances.shape, None
+    # The balls are columns of their own, beside those of the points.
+    every = np.empty((m, n + (0 if strict else len(problem.balls))))
+    costs = np.multiply(distances, weights, out=every[:, :n])
     if strict:
         penalty = _penalty(float((weights * loose).sum()), float(costs.max()))
         doubtful = bool(np.any((distances > reach) & (distances <= loose)))
@@ -105,11 +110,10 @@ def fair_costs(problem: FairKMedianProblem, weights: Floats, strict: bool, sites
         inside, doubted = problem.balls, problem.inside_balls(loose)
         if sites is not None:
             inside, doubted = inside[:, sites], doubted[:, sites]
-        tail = np.where(inside.T, 0.0, penalty)
+        every[:, n:] = np.where(inside.T, 0.0, penalty)
         bound = np.hstack([costs, np.where(doubted.T, 0.0, penalty)]) if np.any(inside != doubted) else None
-        costs = np.hstack([costs, tail])
         far = np.concatenate([np.full(problem.space.n, np.inf), np.zeros(len(inside))])
-    return FairCosts(costs, costs if bound is None else bound, far, penalty, distant)
+    return FairCosts(every, every if bound is None else bound, far, penalty, distant)
 
 
 def _penalty(most: float, largest: float) -> float:
@@ -157,13 +161,22 @@ class FairStrategy(KMedianStrategy):
         As for k-median.
     seconds
         Seconds left, for linear programs.
+    begin
+        As for k-median; the multipliers are those of the points.
     """
 
     def __init__(
-        self, costs: FairCosts, instance: Instance, limits: Limits, seed: int, seconds: Callable[[], float]
+        self,
+        costs: FairCosts,
+        instance: Instance,
+        limits: Limits,
+        seed: int,
+        seconds: Callable[[], float],
+        begin: Start = NOWHERE,
     ) -> None:
-        super().__init__(costs.search, instance, limits, seed)
-        self.costs, self._seconds = costs, seconds
+        super().__init__(costs.search, instance, limits, seed, replace(begin, multipliers=None))
+        self.costs, self.begin, self._seconds = costs, begin, seconds
+        self._warm = begin.multipliers is not None
         self.cost = costs.bound
         self.most_radius = costs.penalty
         self._soft_work = 0.0
@@ -260,10 +273,14 @@ class FairStrategy(KMedianStrategy):
         first = np.minimum(best.c1, far)
         second = np.maximum(first, np.minimum(best.c2, far))
         self.u = 0.5 * (first + second)
+        if self.begin.multipliers is not None:
+            n = self.begin.multipliers.size
+            self.u[:n] = risen(self.begin.multipliers, first[:n], second[:n], self.instance.k)
         radius = list_radius(self.costs, second)
-        self.search.lists = build_lists(self.costs.search, radius, self.limits.should_stop)
+        stop, ranking = self.limits.should_stop, self.begin.ranking
+        self.search.lists = build_lists(self.costs.search, radius, stop, ranking)
         same = self.costs.bound is self.costs.search
-        self._lists = self.search.lists if same else build_lists(self.costs.bound, radius, self.limits.should_stop)
+        self._lists = self.search.lists if same else build_lists(self.costs.bound, radius, stop, ranking)
 
 
 def single_fair_center(problem: FairKMedianProblem, weights: Floats, instance: Instance, strict: bool) -> Proof:

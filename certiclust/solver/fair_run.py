@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from math import inf
 from typing import Any
 
@@ -20,6 +21,7 @@ from certiclust.solver.fair_points import FairPointsStrategy
 from certiclust.solver.kmedian import Limits, Proof, granularity_of
 from certiclust.solver.kmedian_run import cost_unit
 from certiclust.solver.loop import evolve_bound_reduce
+from certiclust.solver.start import NOWHERE, Start
 from certiclust.space.cover import reduced_cover
 from certiclust.space.space import matrix_budget
 
@@ -68,6 +70,7 @@ class FairRun:
     fairness: Fairness
     iterations: int = 0
     nodes: int = 1
+    multipliers: NDArray[np.float64] | None = None
 
 
 @dataclass
@@ -79,8 +82,9 @@ class _Setting:
     clock: Clock
     seed: int
     record: Record = field(default=lambda *_: None)
+    begin: Start = NOWHERE
 
-    @property
+    @cached_property
     def unit(self) -> float:
         """The power of two in which costs are counted."""
         return cost_unit(self.problem.space)
@@ -94,7 +98,9 @@ class _Setting:
         return Instance(self.problem.k, granularity, space.points.shape[1], noise)
 
 
-def run_fair(problem: FairKMedianProblem, limits: Limits, clock: Clock, seed: int, record: Record) -> FairRun:
+def run_fair(
+    problem: FairKMedianProblem, limits: Limits, clock: Clock, seed: int, record: Record, begin: Start = NOWHERE
+) -> FairRun:
     """Run the loop on a fair k-median problem, with the matrix where it is held and small enough for a second one.
 
     Parameters
@@ -107,11 +113,13 @@ def run_fair(problem: FairKMedianProblem, limits: Limits, clock: Clock, seed: in
         Seed of all random decisions.
     record : callable
         Told about iterations, cost, bound and candidates left after every round.
+    begin : Start
+        What is known from another size.
     """
     space = problem.space
     if space.matrix is not None and space.matrix.size > matrix_budget() // 2 and space.metric.compiled:
         problem = replace(problem, space=replace(space, matrix=None))  # there is no room for costs beside it
-    here = _Setting(problem, limits, clock, seed, record)
+    here = _Setting(problem, limits, clock, seed, record, begin)
     run = _solved(here, problem.strict)
     if not problem.strict:
         return _with_fair_bound(here, run)
@@ -174,7 +182,7 @@ def _solved(here: _Setting, strict: bool, start: NDArray[np.int64] | None = None
     if problem.space.matrix is None:
         return _solved_from_points(here, strict, start, aside)
     costs = fair_costs(problem, weights, strict)
-    strategy = FairStrategy(costs, here.instance(costs), here.limits, here.seed, here.clock.seconds)
+    strategy = FairStrategy(costs, here.instance(costs), here.limits, here.seed, here.clock.seconds, here.begin)
     if aside:
         strategy.stretch(ASIDE)
     elif strict:
@@ -186,7 +194,7 @@ def _solved(here: _Setting, strict: bool, start: NDArray[np.int64] | None = None
     strategy.aim()
     if strategy.fair or aside or not strict:
         evolve_bound_reduce(strategy, lambda: _note(here, strategy))
-    return _finished(here, strategy.proof())
+    return replace(_finished(here, strategy.proof()), multipliers=strategy.u[: problem.space.n])
 
 
 def _solved_from_points(here: _Setting, strict: bool, start: NDArray[np.int64] | None, aside: bool) -> FairRun:

@@ -11,7 +11,8 @@ from certiclust.bounds import swap_bound
 from certiclust.evolution.swaps import least_swap_change
 from certiclust.problems import KCenterProblem, KMeansProblem, KMedianProblem, KTMMProblem, Problem, SumProblem
 from certiclust.solver.ktmm_run import split
-from certiclust.solver.solve import Result, Start
+from certiclust.solver.solve import Result
+from certiclust.solver.start import Start
 
 IntArray = NDArray[np.intp]
 FloatArray = NDArray[np.float64]
@@ -86,8 +87,14 @@ def at_least_as_good(problem: Problem, result: Result, smaller: Result, seed: in
     )
 
 
-def shrunk(problem: KMedianProblem, larger: Result) -> Start:
-    """Return where the search for k clusters starts, given one for k + 1: without the centre that is missed least."""
+def shrunk(problem: Problem, larger: Result, seed: int) -> Start:
+    """Return where the search for k clusters starts, given a result for k + 1.
+
+    Without the centre that is missed least; for k-tMM with those two clusters merged whose union is least wide.
+    """
+    if isinstance(problem, KTMMProblem):
+        assert larger.labels is not None
+        return Start(labels=_merge_closest(problem, larger.labels, seed))
     near = problem.space.distances(larger.centers)
     owner = near.argmin(axis=0)
     nearest, second = np.partition(near, 1, axis=0)[:2]
@@ -135,3 +142,25 @@ def _split_widest(problem: KTMMProblem, labels: NDArray[np.int32]) -> NDArray[np
     parted = labels.copy()
     parted[members[nearer]] = labels.max() + 1
     return parted
+
+
+def _merge_closest(problem: KTMMProblem, labels: NDArray[np.int32], seed: int) -> NDArray[np.int32]:
+    """Return a partition with two clusters merged: those with the least distance between their farthest members.
+
+    Of many points only some, drawn, are looked at from.
+    """
+    space, count = problem.space, int(labels.max()) + 1
+    order = np.argsort(labels, kind="stable")
+    starts = np.searchsorted(labels[order], np.arange(count))
+    rows = _drawn(np.ones(space.n), space.n, seed)
+    width = np.zeros((count, count))
+    size = max(1, BLOCK // space.n)
+    for first in range(0, len(rows), size):
+        part = rows[first : first + size]
+        farthest = np.maximum.reduceat(space.distances(part)[:, order], starts, axis=1)
+        np.maximum.at(width, labels[part], farthest)
+    width = np.maximum(width, width.T)
+    np.fill_diagonal(width, np.inf)
+    one, other = sorted(np.unravel_index(int(np.argmin(width)), width.shape))
+    merged = np.where(labels == other, one, labels)
+    return np.asarray(merged - (merged > other), dtype=np.int32)

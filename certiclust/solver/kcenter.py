@@ -139,6 +139,11 @@ class KCenterStrategy(Strategy):
     def _work(self) -> float:
         return self.search.work + self._bound_work
 
+    @property
+    def spent(self) -> float:
+        """Part of the usual work that was done."""
+        return self.limits.share * min(1.0, self._work / self._budget)
+
     def finished(self) -> bool:
         """Return whether gap, budget or user end the loop."""
         if self.upper <= self.lower * (1.0 + self.limits.gap_tol) or self.limits.should_stop():

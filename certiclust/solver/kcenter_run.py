@@ -19,13 +19,17 @@ Record = Callable[[int, float, float, int], None]
 
 @dataclass(frozen=True)
 class KCenterRun:
-    """Centres, ascending, their radius, the bound with its witness, how much was done, and in words how."""
+    """Centres, ascending, their radius, the bound with its witness, how much was done, and in words how.
+
+    `spent` is the part of the usual work that was done.
+    """
 
     centers: NDArray[np.intp]
     radius: float
     bound: Bound
     iterations: int
     method: str
+    spent: float = 1.0
 
 
 def run_kcenter(
@@ -54,7 +58,7 @@ def run_of(strategy: KCenterStrategy) -> KCenterRun:
     how = "GSEMO and tabu search" if strategy.search.generations else "farthest-first starts and tabu search"
     proof = "HiGHS, whom it trusts" if proof == "solver" else proof
     method = f"{how} for covers, {strategy.steps:,} iterations; lower bound by {proof}"
-    return KCenterRun(centers, strategy.upper, bound, max(1, strategy.steps), method)
+    return KCenterRun(centers, strategy.upper, bound, max(1, strategy.steps), method, strategy.spent)
 
 
 def _with_cover(problem: KCenterProblem, bound: Bound, witness: dict[str, Any]) -> Bound:

@@ -22,6 +22,7 @@ from certiclust.bounds.lagrangian import (
 from certiclust.bounds.reach_tree import ReachTree
 from certiclust.evolution.pool import MAX_PAIRS, SPARSE_FROM, Search
 from certiclust.solver.loop import Strategy, evolve_bound_reduce
+from certiclust.solver.start import NOWHERE, Start
 from certiclust.solver.windows import Window, cut_window
 from certiclust.space import Space
 from certiclust.space.lists import Floats, Ints, Lists, build_lists, restrict
@@ -40,8 +41,10 @@ WINDOW_OVERHEAD = 2e6
 STARTS = 3.0
 #: Nodes of the tree between two rounds of search.
 BATCH = 10
-#: Steps of an ascent from the multipliers of a neighbouring size, and how far neighbour lists reach then.
-WARM_STEPS, WARM_REACH = 90, 1.2
+#: An ascent from the multipliers of one centre more: they rise by this part over k first; its steps, their length and
+#: patience (both small: it starts near the top), how far neighbour lists reach then, and the passes of the search that
+#: it guides.
+WARM_RISE, WARM_STEPS, WARM_LENGTH, WARM_PATIENCE, WARM_REACH, WARM_PASSES = 0.5, 45, 0.3, 5, 1.2, 1.0
 #: Share of the gap that another ascent at the root must have closed for one more to be tried.
 WORTH = 0.05
 
@@ -115,6 +118,14 @@ def single_center(space: Space, weights: Floats, instance: Instance) -> Proof:
     return Proof(np.array([best]), upper, lower, [node], unit, 0)
 
 
+def risen(u: Floats, c1: Floats, c2: Floats, k: int) -> Floats:
+    """Return multipliers for k centres, given those for one more.
+
+    With fewer centres all rise; good ones lie between the costs of the two nearest centres.
+    """
+    return np.clip((1.0 + WARM_RISE / k) * u, c1, c2)
+
+
 class KMedianStrategy(Strategy):
     """Evolution, Lagrangian bound and reduction of k-median (k >= 2) on a matrix of weighted costs.
 
@@ -131,8 +142,8 @@ class KMedianStrategy(Strategy):
         When to end.
     seed
         Seed of all random decisions.
-    centers, u
-        Centres to start from, and multipliers; None for a start of its own.
+    begin
+        Centres, multipliers and sorted distances to start from.
     """
 
     def __init__(
@@ -141,21 +152,22 @@ class KMedianStrategy(Strategy):
         instance: Instance,
         limits: Limits,
         seed: int,
-        centers: Ints | None = None,
-        u: Floats | None = None,
+        begin: Start = NOWHERE,
     ) -> None:
         self.cost, self.instance, self.limits = cost, instance, limits
-        self.search = Search(cost, instance.k, np.random.default_rng(seed), limits.should_stop, limits.max_iter)
+        rng, u = np.random.default_rng(seed), begin.multipliers
+        self.search = Search(cost, instance.k, rng, limits.should_stop, limits.max_iter, begin.ranking)
         if u is not None:
             self.search.reach = WARM_REACH
-        self.search.start(centers)
+        self.search.start(begin.centers)
         best = self.search.best
         self._lists: Lists | None = None
         self.live: Ints = np.arange(cost.shape[0])
         self.fixed = np.zeros(cost.shape[0], np.int8)
         self._warm = u is not None
-        # Good multipliers lie between the costs of the two nearest centres; those of another size may not.
-        self.u = start_multipliers(best.c1, best.c2, instance.k) if u is None else np.clip(u, best.c1, best.c2)
+        self.u = (
+            start_multipliers(best.c1, best.c2, instance.k) if u is None else risen(u, best.c1, best.c2, instance.k)
+        )
         self.share: Floats = np.zeros(cost.shape[0])
         self.root = Node(-1, -1, 0)
         self.tree: Tree | ReachTree | None = None
@@ -222,6 +234,8 @@ class KMedianStrategy(Strategy):
 
     def evolve(self) -> None:
         """Search for a share of the work that was spent on bounds while it still finds something, else for a little."""
+        if self._warm and self._rounds == 0:
+            return  # the bound comes first: from known multipliers it soon says where to look
         fresh = self.search.fresh
         wanted = (1.0 if fresh else 0.05) * self._bound_work - self.search.work
         # Few centres: the first swaps are nearly optimal. Many: the search needs its share before branching starts.
@@ -232,7 +246,7 @@ class KMedianStrategy(Strategy):
         if self._spent:
             self._solve_windows()
             return
-        if self._rounds == 0 and self.instance.k < SPARSE_FROM and not self._warm:
+        if self._rounds == 0 and self.instance.k < SPARSE_FROM:
             # Few centres need no guide: some start ends in the best basin, and swaps find its bottom.
             self.search.restart(int(self.limits.share * STARTS * self.instance.k * self.cost.size))
         self.search.evolve(int(min(max(wanted, least * self.cost.size), most * self.cost.size)))
@@ -290,9 +304,8 @@ class KMedianStrategy(Strategy):
     def _ascend(self) -> None:
         first = self._rounds == 0
         patient: dict[str, Any] = {"step": 0.5, "patience": 30, "iterations": 300}
-        if self._warm:
-            steps = min(WARM_STEPS, 40 + 6 * self.instance.k)  # few centres: long lists, and bounds that are soon good
-            patient = {"step": 1.5 if first else 0.5, "patience": 15, "iterations": steps}
+        if self._warm and first:
+            patient = {"step": WARM_LENGTH, "patience": WARM_PATIENCE, "iterations": WARM_STEPS, "floor": 0.02}
         elif first:
             patient = {"step": 1.5, "patience": 20, "iterations": 150 if self.instance.k <= 20 else 300}
         ascent = ascend(
@@ -307,8 +320,12 @@ class KMedianStrategy(Strategy):
         self._rounds += 1
         self._bound_work += ascent.work + 6.0 * self.u.size * ascent.iterations
         self.u, self.share = ascent.u, ascent.share
+        if self._warm:  # a start near the optimum: what is not worth much to the relaxation needs no look
+            self.search.favoured = self.live[self.share > 0.01]
         for opened in (np.argsort(-ascent.share, kind="stable")[: self.instance.k], np.flatnonzero(ascent.chosen)):
             self.search.polish(self.live[opened])
+        if self._warm and first:
+            self.search.evolve(int(WARM_PASSES * self.cost.size))
         self._claim(ascent)
 
     def _claim(self, ascent: Ascent) -> None:
@@ -316,7 +333,8 @@ class KMedianStrategy(Strategy):
         granularity = self.instance.granularity
         bound = certify(self.lists, self.instance, ascent, self.upper, self.fixed, fine=True)
         dropped, opened = reduce_candidates(bound, self.fixed, self.upper, granularity)
-        if is_closed(bound.lower, self.upper, granularity):
+        last = self._work >= self._budget and self.instance.k < WINDOWS_FROM
+        if last or is_closed(bound.lower, self.upper, granularity):  # nothing comes after that would be cheaper
             dropped[:] = False
             opened[:] = False
         if bound.lower > self.root.lower or dropped.any() or opened.any():
@@ -330,7 +348,8 @@ class KMedianStrategy(Strategy):
             keep = ~dropped
             self._lists, self.fixed, self.live = restrict(self.lists, keep), self.fixed[keep], self.live[keep]
             self.share = self.share[keep]
-        self._widen()
+        if not last:
+            self._widen()
 
     def _widen(self) -> None:
         """Double the radius of clients whose multiplier is held down by it: the bound would stay below its best."""

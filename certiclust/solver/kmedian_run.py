@@ -12,12 +12,16 @@ from numpy.typing import NDArray
 from certiclust.bounds import Bound, rounding_margin
 from certiclust.bounds.branch_and_bound import pack
 from certiclust.bounds.lagrangian import Instance
+from certiclust.evolution.pool import MAX_PAIRS
 from certiclust.problems import KMedianProblem
 from certiclust.solver.kmedian import KMedianStrategy, Limits, Proof, granularity_of, single_center
 from certiclust.solver.kmedian_points import PointsStrategy
 from certiclust.solver.loop import evolve_bound_reduce
+from certiclust.solver.start import NOWHERE, Start
 from certiclust.space import Space
+from certiclust.space.lists import Ranking, rank_candidates
 from certiclust.space.metrics import column_spread
+from certiclust.space.space import matrix_budget
 
 Record = Callable[[int, float, float, int], None]
 
@@ -38,15 +42,14 @@ def run_kmedian(
     limits: Limits,
     seed: int,
     record: Record,
-    centers: NDArray[np.intp] | None = None,
-    multipliers: NDArray[np.float64] | None = None,
+    begin: Start = NOWHERE,
 ) -> KMedianRun:
     """Run the loop on a k-median problem, with the matrix where it is held and from coordinates otherwise.
 
     The lemma's three conditions hold for the evolution inside (docs/lemma.md): the incumbent is the parent with
     probability at least 0.93, any one of its single swaps with a live candidate is made with probability at least
-    0.048 / (k m), and the best solution is always kept. Search and bound start from `centers` and
-    `multipliers`, where they are given.
+    0.048 / (k m), and the best solution is always kept. Search and bound start from the centres and multipliers of
+    `begin`, where it has some.
     """
     space = problem.space
     unit = cost_unit(space)
@@ -56,12 +59,19 @@ def run_kmedian(
     if problem.k == 1:
         return _finish(problem, single_center(space, weights, instance), unit)
     if space.matrix is None:
-        points = PointsStrategy(space, weights, instance, limits, seed, centers)
+        points = PointsStrategy(space, weights, instance, limits, seed, begin.centers)
         return _finish(problem, _run(points, record, unit, space.excess), unit)
     cost = space.matrix if np.all(weights == 1.0) else np.ascontiguousarray(space.matrix * weights)
     instance = instance._replace(granularity=granularity_of(cost) if unit == 1.0 else 0.0)
-    strategy = KMedianStrategy(cost, instance, limits, seed, centers, multipliers)
+    strategy = KMedianStrategy(cost, instance, limits, seed, begin)
     return replace(_finish(problem, _run(strategy, record, unit, space.excess), unit), multipliers=strategy.u)
+
+
+def ranked(space: Space) -> Ranking | None:
+    """Return the candidates of every client by distance, for runs on several sizes; None where memory is short."""
+    if space.matrix is None or space.matrix.size > min(MAX_PAIRS, matrix_budget() // 4):
+        return None
+    return rank_candidates(space.matrix, space.weights / cost_unit(space))
 
 
 def cost_unit(space: Space) -> float:

@@ -82,6 +82,8 @@ class Proof:
         it; None if `apart` prove as much.
     steps, nodes
         Steps of the search and colours tried by the proof.
+    spent
+        Part of the usual work that was done.
     """
 
     labels: Labels
@@ -93,6 +95,7 @@ class Proof:
     points: IntArray | None
     steps: int = 0
     nodes: int = 0
+    spent: float = 1.0
 
 
 class KTMMStrategy(Strategy):
@@ -151,7 +154,9 @@ class KTMMStrategy(Strategy):
     def proof(self) -> Proof:
         """Return what was found and proved."""
         lower, steps = min(self.lower, self.upper), self.search.steps
-        return Proof(self.labels, self._reach, self.upper, lower, self.h, self.apart, self.witness, steps, self.nodes)
+        spent = self.limits.share * min(1.0, self.work / self._budget)
+        found = self.labels, self._reach, self.upper
+        return Proof(*found, lower, self.h, self.apart, self.witness, steps, self.nodes, spent)
 
     def finished(self) -> bool:
         """Return whether gap, goal, budget or user end the loop."""

@@ -32,13 +32,17 @@ MAX_PAIRS = 20_000
 
 @dataclass(frozen=True)
 class KTMMRun:
-    """A partition into k clusters, how far each point reaches in its own, the bound, iterations, and a word on how."""
+    """A partition into k clusters, how far each point reaches in its own, the bound, iterations, and a word on how.
+
+    `spent` is the part of the usual work that was done.
+    """
 
     labels: Labels
     reach: NDArray[np.float64]
     bound: Bound
     iterations: int
     method: str
+    spent: float = 1.0
 
 
 def run_ktmm(
@@ -97,7 +101,7 @@ def run_ktmm(
     method = f"{begun}, recolouring, {proof.steps:,} steps, and exact colouring, {proof.nodes:,} nodes"
     labels = split(proof.labels, k)
     reach = proof.reach if len(np.unique(proof.labels)) == k else problem.reach(labels)
-    return KTMMRun(labels, reach, _bound(problem, proof), iterations or 1 + proof.steps, method)
+    return KTMMRun(labels, reach, _bound(problem, proof), iterations or 1 + proof.steps, method, proof.spent)
 
 
 def _algorithm_one(problem: KTMMProblem, limits: Limits, max_iter: int, seed: int) -> Run:

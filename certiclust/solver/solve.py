@@ -28,6 +28,7 @@ from certiclust.problems import (
     Problem,
     SumProblem,
 )
+from certiclust.solver.start import Start
 
 if TYPE_CHECKING:
     from certiclust.solver.fair_run import Fairness
@@ -55,33 +56,6 @@ class Budget:
     gap_tol: float = 0.0
     goal: float | None = None
     share: float = 1.0
-
-
-@dataclass(frozen=True)
-class Start:
-    """A solution to start from, and the multipliers of a bound: what is known from a neighbouring size.
-
-    The search returns nothing worse.
-
-    Attributes
-    ----------
-    centers : ndarray or None
-        k candidates (k-median, k-center).
-    labels : ndarray or None
-        A partition into at most k clusters (k-tMM).
-    positions : ndarray or None
-        k places (k-means).
-    multipliers : ndarray or None
-        One per client, for the Lagrangian bound of k-median and for the boxes of k-means.
-    columns : ndarray or None
-        Places at which the boxes of k-means had their least reduced costs.
-    """
-
-    centers: IntArray | None = None
-    labels: NDArray[np.int32] | None = None
-    positions: FloatArray | None = None
-    multipliers: FloatArray | None = None
-    columns: FloatArray | None = None
 
 
 @dataclass(frozen=True)
@@ -115,6 +89,8 @@ class Result:
         What there is to say about fairness, for fair k-median.
     multipliers, columns : ndarray or None
         The last ones of the bound of k-median, or of a chained one of k-means: a start for another k.
+    spent : float
+        Part of the usual work that k-center or k-tMM did; 1 for the others.
     """
 
     centers: IntArray
@@ -131,6 +107,7 @@ class Result:
     fairness: Fairness | None = None
     multipliers: FloatArray | None = None
     columns: FloatArray | None = None
+    spent: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -150,6 +127,7 @@ class _Found:
     fairness: Fairness | None = None
     multipliers: FloatArray | None = None
     columns: FloatArray | None = None
+    spent: float = 1.0
 
 
 def solve(
@@ -181,7 +159,7 @@ def solve(
     callbacks : tuple of callable
         Called with the progress of the search.
     begin : Start or None
-        What the search of ``"auto"`` starts from, but for fair k-median; None for starts of its own.
+        What the search of ``"auto"`` starts from; None for starts of its own.
     mutation : {"bitwise", "heavy-tailed"}, default="bitwise"
         Mutation of the others.
     """
@@ -204,7 +182,9 @@ def solve(
         elif algorithm == "auto" and isinstance(problem, KCenterProblem):
             found = _cover_loop(problem, budget, random_state, should_stop, callbacks, begin.centers)
         elif isinstance(problem, FairKMedianProblem):
-            found = _fair_loop(problem, algorithm, mutation, budget, certify, random_state, should_stop, callbacks)
+            found = _fair_loop(
+                problem, algorithm, mutation, budget, certify, random_state, should_stop, callbacks, begin
+            )
         elif algorithm == "auto" and isinstance(problem, KMeansProblem):
             # Without a certificate only the last descent comes after the search.
             search_stop = stops_after(None if limit is None else limit * (SEARCH_SHARE if certify else 0.96))
@@ -237,6 +217,7 @@ def solve(
             fairness=found.fairness,
             multipliers=found.multipliers,
             columns=found.columns,
+            spent=found.spent,
         )
 
 
@@ -273,7 +254,7 @@ def _loop(
 
     history, record = _recorder(callbacks)
     limits = Limits(budget.gap_tol, budget.max_iter or inf, should_stop, budget.share)
-    proof = run_kmedian(problem, limits, random_state, record, begin.centers, begin.multipliers)
+    proof = run_kmedian(problem, limits, random_state, record, begin)
     method = f"evolution, bound and reduction, {proof.iterations:,} offspring, {proof.nodes} nodes"
     return _Found(proof.centers, proof.bound, proof.iterations, history, method, multipliers=proof.multipliers)
 
@@ -294,7 +275,8 @@ def _colouring_loop(
     found = run_ktmm(problem, limits, budget.max_iter, random_state, record, labels)
     centers, partition = problem.central(found.labels, found.reach)
     cost = float(found.reach.max())
-    return _Found(centers, found.bound, found.iterations, history, found.method, labels=partition, cost=cost)
+    said = found.iterations, history, found.method
+    return _Found(centers, found.bound, *said, labels=partition, cost=cost, spent=found.spent)
 
 
 def _cover_loop(
@@ -317,7 +299,7 @@ def _cover_loop(
 
     limits = Limits(budget.gap_tol, budget.max_iter or inf, should_stop, seconds, share=budget.share)
     run = run_kcenter(problem, limits, random_state, record, centers)
-    return _Found(run.centers, run.bound, run.iterations, history, run.method, cost=run.radius)
+    return _Found(run.centers, run.bound, run.iterations, history, run.method, cost=run.radius, spent=run.spent)
 
 
 def _descent_loop(
@@ -371,6 +353,7 @@ def _fair_loop(
     random_state: int,
     should_stop: Callable[[], bool],
     callbacks: Callbacks,
+    begin: Start,
 ) -> _Found:
     """Search for fair sets, by evolution alone or by the loop, and bound their cost; or prove that there is none."""
     from certiclust.solver.fair_cover import Clock
@@ -382,7 +365,8 @@ def _fair_loop(
     def seconds() -> float:
         return inf if budget.time_limit is None else start + budget.time_limit - perf_counter()
 
-    limits, clock = Limits(budget.gap_tol, budget.max_iter or inf, should_stop), Clock(should_stop, seconds)
+    limits = Limits(budget.gap_tol, budget.max_iter or inf, should_stop, budget.share)
+    clock = Clock(should_stop, seconds)
     if algorithm != "auto":
         posed = penalised(problem) if problem.strict else problem
         found = _evolved(posed, algorithm, mutation, budget, random_state, callbacks)
@@ -391,9 +375,17 @@ def _fair_loop(
         run = bound_fair(problem, found.centers, limits, clock, random_state)
         return replace(found, bound=run.bound, fairness=run.fairness)
     history, record = _recorder(callbacks)
-    run = run_fair(problem, limits, clock, random_state, record)
+    run = run_fair(problem, limits, clock, random_state, record, begin)
     method = f"evolution, bound and reduction of penalised costs, {run.iterations:,} offspring, {run.nodes} nodes"
-    return _Found(run.centers, run.bound, run.iterations, history, method, fairness=run.fairness)
+    return _Found(
+        run.centers,
+        run.bound,
+        run.iterations,
+        history,
+        method,
+        fairness=run.fairness,
+        multipliers=run.multipliers,
+    )
 
 
 def _recorder(callbacks: Callbacks) -> tuple[list[HistoryRow], Callable[[int, float, float, int], None]]:
@@ -415,9 +407,13 @@ def _size_k(problem: Problem, run: Run) -> tuple[IntArray, bool]:
     """Return the size-k solution of a run, or its largest member filled up by index."""
     if run.best is not None:
         return run.best, True
-    largest = run.population[-1].centers
-    spare = np.setdiff1d(np.arange(problem.space.m), largest)
-    return np.sort(np.concatenate([largest, spare[: problem.k - len(largest)]])), False
+    return filled(problem, run.population[-1].centers), False
+
+
+def filled(problem: Problem, centers: IntArray) -> IntArray:
+    """Return k candidates, ascending: those given and, where they are fewer, the first others."""
+    spare = np.setdiff1d(np.arange(problem.space.m), centers)
+    return np.sort(np.concatenate([centers, spare[: problem.k - len(centers)]])).astype(np.intp)
 
 
 def _checked(problem: Problem, found: _Found, should_stop: Callable[[], bool]) -> Bound:

@@ -38,6 +38,27 @@ def columns_from_matrix(cost: Any, radius: Any) -> Any:
 
 
 @njit(**KERNEL)
+def first_ranked(index: Any, distance: Any, weights: Any, idx: Any, size: int) -> Any:
+    """Client-major lists of the pairs whose clients are `idx`: the nearest candidates of every ranked client.
+
+    Clients beyond the ranking have room, but no entries yet.
+    """
+    ptr = np.zeros(size + 1, np.int64)
+    for t in range(idx.size):
+        ptr[idx[t] + 1] += 1
+    for i in range(size):
+        ptr[i + 1] += ptr[i]
+    out_idx = np.empty(idx.size, np.uint32)
+    out_val = np.empty(idx.size, np.float64)
+    for i in range(index.shape[0]):
+        first = ptr[i]
+        for t in range(ptr[i + 1] - first):
+            out_idx[first + t] = index[i, t]
+            out_val[first + t] = distance[i, t] * weights[i]
+    return ptr, out_idx, out_val
+
+
+@njit(**KERNEL)
 def transpose(ptr: Any, idx: Any, val: Any, size: int) -> Any:
     """Transpose compressed lists; entries of a new row come in ascending index."""
     m = ptr.size - 1

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import gen_batches
 
 from certiclust.space import list_kernels as kernels
 
@@ -19,6 +20,8 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 #: Unsigned, because an unsigned index spares the compiled loops the test for negative ones.
 Index = NDArray[np.uint32]
+#: Costs looked at between two polls of ``should_stop``.
+BLOCK = 6_000_000
 
 
 class Lists(NamedTuple):
@@ -48,7 +51,54 @@ class Lists(NamedTuple):
         return int(self.row_ptr[-1])
 
 
-def build_lists(cost: Floats, radius: Floats, should_stop: Callable[[], bool] | None = None) -> Lists | None:
+class Ranking(NamedTuple):
+    """All candidates of every client, nearest first: sorted once, it gives the lists of any radius.
+
+    Attributes
+    ----------
+    index, distance
+        Client ``i`` sees candidates ``index[i]`` at ascending distances ``distance[i]``.
+    weights
+        Weights of the clients, in the unit in which costs are counted.
+    """
+
+    index: Index
+    distance: Floats
+    weights: Floats
+
+
+def rank_candidates(
+    distances: Floats, weights: Floats, should_stop: Callable[[], bool] | None = None
+) -> Ranking | None:
+    """Sort the candidates of every client; None if stopped on the way.
+
+    Parameters
+    ----------
+    distances
+        Shape (candidates, clients).
+    weights
+        Weights of the clients.
+    should_stop
+        Polled between blocks.
+    """
+    m, n = distances.shape
+    index, ascending = np.empty((n, m), np.uint32), np.empty((n, m))
+    for part in gen_batches(n, max(1, 500_000 // m)):
+        block = np.ascontiguousarray(distances[:, part].T)
+        order = np.argsort(block, axis=1)
+        index[part] = order
+        ascending[part] = np.take_along_axis(block, order, axis=1)
+        if should_stop is not None and should_stop():
+            return None
+    return Ranking(index, ascending, weights)
+
+
+def build_lists(
+    cost: Floats,
+    radius: Floats,
+    should_stop: Callable[[], bool] | None = None,
+    ranking: Ranking | None = None,
+) -> Lists | None:
     """Build the lists of all pairs with ``cost[j, i] < radius[i]``; None if stopped on the way.
 
     Parameters
@@ -59,19 +109,31 @@ def build_lists(cost: Floats, radius: Floats, should_stop: Callable[[], bool] | 
         Truncation radius per client.
     should_stop
         Polled between blocks.
+    ranking
+        The candidates of the first clients by distance, if at hand: the pairs of such a client are then the first few,
+        because a cost below the radius is the weighted distance and no penalty.
     """
     m, n = cost.shape
     parts = []
-    step = max(1, 4_000_000 // max(1, n))
+    step = max(1, BLOCK // max(1, n))
     for start in range(0, m, step):
         parts.append(kernels.columns_from_matrix(cost[start : start + step], radius))
         if should_stop is not None and should_stop():
             return None
-    sizes = np.concatenate([np.diff(p[0]) for p in parts])
-    col_ptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    col_idx = np.concatenate([p[1] for p in parts])
-    col_val = np.concatenate([p[2] for p in parts])
-    return sorted_lists(col_ptr, col_idx, col_val, radius, should_stop)
+    col_ptr, col_idx, col_val = parts[0]
+    if len(parts) > 1:
+        sizes = np.concatenate([np.diff(p[0]) for p in parts])
+        col_ptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        col_idx = np.concatenate([p[1] for p in parts])
+        col_val = np.concatenate([p[2] for p in parts])
+    if ranking is None:
+        return sorted_lists(col_ptr, col_idx, col_val, radius, should_stop)
+    row_ptr, row_idx, row_val = kernels.first_ranked(*ranking, col_idx, n)
+    for i in range(len(ranking.index), n):
+        row_idx[row_ptr[i] : row_ptr[i + 1]] = near = np.flatnonzero(cost[:, i] < radius[i])
+        row_val[row_ptr[i] : row_ptr[i + 1]] = cost[near, i]
+        _sort_row(row_idx, row_val, slice(row_ptr[i], row_ptr[i + 1]))
+    return Lists(row_ptr, row_idx, row_val, col_ptr, col_idx, col_val, radius)
 
 
 def sorted_lists(
@@ -88,12 +150,16 @@ def sorted_lists(
     """
     row_ptr, row_idx, row_val = kernels.transpose(col_ptr, col_idx, col_val, radius.size)
     for i in range(radius.size):
-        part = slice(row_ptr[i], row_ptr[i + 1])
-        order = np.argsort(row_val[part])  # NumPy's is several times faster than what numba makes of a sort
-        row_val[part], row_idx[part] = row_val[part][order], row_idx[part][order]
+        _sort_row(row_idx, row_val, slice(row_ptr[i], row_ptr[i + 1]))
         if i % 500 == 0 and should_stop is not None and should_stop():
             return None
     return Lists(row_ptr, row_idx, row_val, col_ptr, col_idx, col_val, radius)
+
+
+def _sort_row(row_idx: Index, row_val: Floats, part: slice) -> None:
+    """Put one row of the lists in ascending order."""
+    order = np.argsort(row_val[part])  # NumPy's is several times faster than what numba makes of a sort
+    row_val[part], row_idx[part] = row_val[part][order], row_idx[part][order]
 
 
 def restrict(lists: Lists, keep: NDArray[np.bool_]) -> Lists:

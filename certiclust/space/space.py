@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -102,8 +103,9 @@ class Space:
         candidates = np.ascontiguousarray(self.metric.prepare(self.candidates))
         return PointRows(columns, candidates, KERNEL_CODES[self.metric.name])
 
+    @cached_property
     def extremes(self) -> tuple[FloatArray, FloatArray]:
-        """Return d_i^max and d_i^min of the paper; for F = D a client is not its own nearest candidate."""
+        """The d_i^max and d_i^min of the paper; for F = D a client is not its own nearest candidate."""
         largest, least = np.full(self.n, -np.inf), np.full(self.n, np.inf)
         for part in gen_batches(self.m, 256):
             d = self.distances(np.arange(part.start, part.stop))

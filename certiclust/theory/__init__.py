@@ -1,6 +1,7 @@
 """The laboratory: the paper's theorems as numbers, and experiments that measure what they bound."""
 
 from certiclust.evolution import general_lemma
+from certiclust.theory.curve import curve_bound
 from certiclust.theory.experiments import (
     FixedBudget,
     Growth,
@@ -23,6 +24,7 @@ __all__ = [
     "Inputs",
     "Theorem",
     "certified_optimum",
+    "curve_bound",
     "fixed_budget",
     "general_lemma",
     "growth",

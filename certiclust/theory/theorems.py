@@ -288,7 +288,7 @@ def _meeting(k: int, n: int, balls: tuple[int, ...]) -> float:
 def _inputs(problem: SumProblem) -> tuple[Inputs, float]:
     """Return what the paper reads from the distances, and what no size-k solution costs more than."""
     space, k = problem.space, problem.k
-    largest, least = space.extremes()
+    largest, least = space.extremes
     dearest: NDArray[np.float64] = np.sort(space.weights * largest)
     initial = float(dearest[k:].sum()) if space.own else float(dearest.sum())  # a centre costs itself nothing
     fair = isinstance(problem, FairKMedianProblem)

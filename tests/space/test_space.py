@@ -35,7 +35,7 @@ def test_on_the_fly_gives_the_numbers_of_the_matrix(name):
                 parts = list(computed.blocks())
                 assert len(parts) == held.m  # one candidate at a time, so small is the budget
                 assert np.array_equal(np.concatenate([d for _, d in parts]), held.matrix)
-                for a, b in zip(computed.extremes(), held.extremes(), strict=True):
+                for a, b in zip(computed.extremes, held.extremes, strict=True):
                     assert np.array_equal(a, b)
                 centers = rng.permutation(held.m)[:3]
                 for a, b in zip(computed.assign(centers), held.assign(centers), strict=True):
@@ -98,7 +98,7 @@ def test_nearest_centres_against_the_twin(case, seed):
     assert labels.dtype == np.int32
     assert nearest.tolist() == naive.nearest(D, centers).tolist()
     assert labels.tolist() == naive.labels(D, centers, own=space.own).tolist()
-    largest, least = space.extremes()
+    largest, least = space.extremes
     expected = naive.extremes(D, space.own)
     assert largest.tolist() == expected[0].tolist()
     assert least.tolist() == expected[1].tolist()
