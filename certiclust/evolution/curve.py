@@ -98,8 +98,8 @@ class CurveEngine:
         self._curve = Curve(
             rows=problem.space.rows(),
             weights=problem.space.weights,
-            archive=new_archive(m, k, np.inf if maximum else -np.inf, 0),
-            tables=new_tables(n, k),
+            archive=new_archive(m, k, k + 2, np.inf if maximum else -np.inf, 0),
+            tables=new_tables(n, k + 2),
             maximum=maximum,
             diameter=isinstance(problem, KTMMProblem),
             met=np.zeros(k + 1, dtype=np.int64),
