@@ -1,7 +1,7 @@
 """The laws of the components: what a generation really draws, against what is declared and against exact probabilities.
 
-A generation that is never completed keeps all its offspring in the brood, so the loop itself can be watched. False alarms
-as in test_law: each chi-square test fails a correct program with probability 1e-6, and seeds are fixed.
+A generation that is never completed keeps all its offspring in the brood, so the loop itself can be watched. False
+alarms as in test_law: each chi-square test fails a correct program with probability 1e-6, and seeds are fixed.
 """
 
 from collections import Counter
