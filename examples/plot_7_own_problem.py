@@ -26,7 +26,7 @@ class Coverage(NamedTuple):
     count: np.ndarray  # (slots, elements): how many chosen sets have the element
     covered: np.ndarray  # (slots,): how many elements have one
 
-    def value(self, slot, removed, added):
+    def value(self, slot: int, removed: np.ndarray, added: np.ndarray) -> float:
         count, covered = self.count[slot], self.covered[slot]
         for j in removed:
             for e in self.elements[self.start[j] : self.start[j + 1]]:
@@ -44,7 +44,7 @@ class Coverage(NamedTuple):
                 count[e] += 1
         return float(covered)
 
-    def store(self, parent, slot, removed, added):
+    def store(self, parent: int, slot: int, removed: np.ndarray, added: np.ndarray) -> None:
         count = self.count[slot]
         for e in range(count.size):
             count[e] = self.count[parent, e]
@@ -68,7 +68,7 @@ start = np.concatenate([[0], np.cumsum([len(s) for s in sets])]).astype(np.int64
 elements = np.concatenate(sets).astype(np.int64)
 
 
-def tables(slots):
+def tables(slots: int) -> Coverage:
     return Coverage(start, elements, np.zeros((slots, n), np.int64), np.zeros(slots, np.int64))
 
 

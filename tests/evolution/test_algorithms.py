@@ -343,7 +343,7 @@ def test_measured_hitting_times_stay_below_the_contract():
 
 def test_bad_names_and_numbers_are_refused_with_one_sentence():
     posed = KMedianProblem(plane(6), 2)
-    with pytest.raises(ValueError, match="algorithm must be one of gsemo, nsga2, .*; got 'nsga4'"):
+    with pytest.raises(ValueError, match=r"algorithm must be one of gsemo, nsga2, .*; got 'nsga4'"):
         evolve(posed, "nsga4")
     with pytest.raises(ValueError, match="mutation must be one of bitwise, heavy-tailed or a Mutation; got 'cauchy'"):
         evolve(posed, "nsga2", mutation="cauchy")
