@@ -141,7 +141,7 @@ def fair(seeds: list[int]) -> Iterator[Row]:
 
 
 def compare(seeds: list[int]) -> Iterator[Row]:
-    """Six algorithms: iterations to the certified optimum of k-median, at most 500 000, 50 runs."""
+    """Six algorithms: iterations to the certified optimum of k-median, at most 500 000, 30 runs."""
     folder, seed = data_folder(), seeds[0]
     if folder is None:
         return
@@ -158,7 +158,7 @@ def compare(seeds: list[int]) -> Iterator[Row]:
         for algorithm, mutation in ALGORITHMS:
             start = process_time()
             times = hitting_times(
-                posed, algorithm, "optimum", 50, mutation=mutation, max_iter=BUDGET, random_state=seed, optimum=cost
+                posed, algorithm, "optimum", 30, mutation=mutation, max_iter=BUDGET, random_state=seed, optimum=cost
             )
             yield {
                 "instance": name,
