@@ -65,7 +65,11 @@ PARAMETERS = {
     ),
     "centers": _option(Literal["candidates", "continuous"] | None, "k-median: rows, or centres anywhere."),
     "epsilon": _option(float | None, "k-means, k-median: precision of candidates."),
-    "algorithm": _option(Literal["auto", "gsemo"] | None, "gsemo is Algorithm 1 of the paper and nothing else."),
+    "algorithm": _option(
+        Literal["auto", "gsemo", "nsga2", "nsga3", "sms-emoa", "moead"] | None,
+        "auto, or an evolutionary algorithm and nothing else; gsemo is Algorithm 1 of the paper.",
+    ),
+    "mutation": _option(Literal["bitwise", "heavy-tailed"] | None, "Mutation of the evolutionary algorithms."),
     "max_iter": _option(str | None, "Iterations at most, or theorem.", metavar="COUNT"),
     "time_limit": _option(float | None, "Seconds; the best answer so far is kept.", metavar="SECONDS"),
     "gap_tol": _option(float | None, "Stop at this gap between cost and bound."),

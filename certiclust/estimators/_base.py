@@ -27,6 +27,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, chec
 from certiclust.certificates import Certificate, data_fingerprint
 from certiclust.estimators._certify import certify
 from certiclust.estimators._progress import shown_progress
+from certiclust.evolution.algorithms import ALGORITHMS, MUTATIONS, named
 from certiclust.problems import MaxProblem, Problem
 from certiclust.solver import Budget, Result, solve
 from certiclust.space import Metric, Space, build_space, precomputed_space
@@ -57,7 +58,8 @@ class CertifiedClusterer(
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
         "metric": [StrOptions({*METRIC_NAMES, "precomputed"}), callable],
-        "algorithm": [StrOptions({"auto", "gsemo"})],
+        "algorithm": [StrOptions({"auto", *ALGORITHMS})],
+        "mutation": [StrOptions(set(MUTATIONS))],
         "max_iter": [Interval(Integral, 1, None, closed="left"), StrOptions({"theorem"}), None],
         "time_limit": [Interval(Real, 0, None, closed="neither"), None],
         "gap_tol": [Interval(Real, 0, None, closed="left")],
@@ -71,6 +73,7 @@ class CertifiedClusterer(
 
     n_clusters: int
     algorithm: str
+    mutation: str
     max_iter: int | str | None
     time_limit: float | None
     gap_tol: float
@@ -135,6 +138,7 @@ class CertifiedClusterer(
             The fitted estimator.
         """
         start = perf_counter()
+        self._check_mutation()
         X, weights, space, sites = self._posed(X, sample_weight, start)
         problem = self._problem(space)
         self._check_memory(problem)
@@ -146,6 +150,7 @@ class CertifiedClusterer(
                 random_state=int(check_random_state(self.random_state).randint(2**31)),
                 certify=self.certify,
                 callbacks=callbacks,
+                mutation=self.mutation,
             )
         self._set_attributes(X, weights, problem, result, sites)
         self._warn(problem, result)
@@ -192,6 +197,13 @@ class CertifiedClusterer(
     _square: ClassVar[bool] = True
 
     # The steps of fit.
+
+    def _check_mutation(self) -> None:
+        if self.algorithm == "auto" and self.mutation != "bitwise":
+            raise ValueError(
+                f"mutation={self.mutation!r} needs an evolutionary algorithm, such as algorithm='gsemo'; "
+                "algorithm='auto' has operators of its own."
+            )
 
     def _time_left(self, start: float) -> float | None:
         """Return the seconds left of the time limit that `start` began; None without one."""
@@ -258,11 +270,20 @@ class CertifiedClusterer(
     def _iterations(self, problem: Problem) -> int | None:
         if self.max_iter != "theorem":
             return self.max_iter  # type: ignore[return-value]
-        bound = iteration_bound(problem, epsilon=self.ls_epsilon).iterations
+        bound = self._expected(problem)
         if not bound < 1e9:
             text = "infinite (duplicated points)" if np.isinf(bound) else f"{bound:.3g}"
             raise ValueError(f"max_iter='theorem': the expected iteration bound is {text}, above the limit of 1e9.")
         return max(1, int(np.ceil(bound)))
+
+    def _expected(self, problem: Problem) -> float:
+        """Return the expected iterations of the theorem, or of the algorithm's contract where it is not Algorithm 1."""
+        if self.algorithm in ("auto", "gsemo") and self.mutation == "bitwise":
+            return iteration_bound(problem, epsilon=self.ls_epsilon).iterations
+        contract = named(self.algorithm, self.mutation).contract(problem, epsilon=self.ls_epsilon)
+        if contract.ratio is None:
+            raise ValueError(f"max_iter='theorem': {contract.algorithm} guarantees nothing here, {contract.reason}.")
+        return contract.expected_offspring
 
     def _check_memory(self, problem: Problem) -> None:
         """Refuse before any work if the tables of k solutions could outgrow the memory that may be held.

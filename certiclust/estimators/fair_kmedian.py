@@ -69,10 +69,13 @@ class FairKMedian(CertifiedClusterer):
     metric : str or callable, default="euclidean"
         Any name that scikit-learn's pairwise distances accept, a callable of two rows, or ``"precomputed"``: then X is
         a square symmetric matrix with a zero diagonal.
-    algorithm : {"auto", "gsemo"}, default="auto"
+    algorithm : {"auto", "gsemo", "nsga2", "nsga3", "sms-emoa", "moead"}, default="auto"
         ``"auto"`` searches by swaps and crossovers that repair fairness before they lower the cost, and bounds.
         ``"gsemo"`` is Algorithm 1 of the paper and nothing else, on the mode's balls; with ``mode="strict"`` on the
         number of points out of reach, then the cost.
+        The other names are evolutionary algorithms and nothing else, too; their iterations are offspring.
+    mutation : {"bitwise", "heavy-tailed"}, default="bitwise"
+        Mutation of the evolutionary algorithms; ``"auto"`` has operators of its own and takes the default only.
     max_iter : int, "theorem" or None, default=None
         Offspring of the search; for ``algorithm="gsemo"`` iterations, counted as in the paper. ``"theorem"`` is the
         ceiling of the expected iteration bound (an expectation: its condition is still checked). None ends by itself.
@@ -152,6 +155,7 @@ class FairKMedian(CertifiedClusterer):
         on_infeasible: str = "raise",
         metric: MetricLike = "euclidean",
         algorithm: str = "auto",
+        mutation: str = "bitwise",
         max_iter: int | str | None = None,
         time_limit: float | None = None,
         gap_tol: float = 0.0,
@@ -168,6 +172,7 @@ class FairKMedian(CertifiedClusterer):
         self.on_infeasible = on_infeasible
         self.metric = metric
         self.algorithm = algorithm
+        self.mutation = mutation
         self.max_iter = max_iter
         self.time_limit = time_limit
         self.gap_tol = gap_tol
@@ -214,7 +219,7 @@ class FairKMedian(CertifiedClusterer):
         proved = result.fairness is not None and result.fairness.infeasible is not None
         none = f"no set of {asked.k} centres is {asked.beta:.6g}-fair" if proved else ""
         none = none or f"no {asked.beta:.6g}-fair set of {asked.k} centres was found, though none is proved impossible"
-        cut = result.interrupted or result.timed_out or self.algorithm == "gsemo" or self.max_iter is not None
+        cut = result.interrupted or result.timed_out or self.algorithm != "auto" or self.max_iter is not None
         if unfair and cut:
             warnings.warn(
                 f"{none}: {unfair} points have no centre within {asked.beta:.6g} fair radii.",

@@ -34,10 +34,13 @@ class KCenter(CertifiedClusterer):
     metric : str or callable, default="euclidean"
         Any name that scikit-learn's pairwise distances accept, a callable of two rows, or ``"precomputed"``: then X is
         a square symmetric matrix with a zero diagonal.
-    algorithm : {"auto", "gsemo"}, default="auto"
+    algorithm : {"auto", "gsemo", "nsga2", "nsga3", "sms-emoa", "moead"}, default="auto"
         ``"gsemo"`` is Algorithm 1 of the paper and nothing else; ``"auto"`` is the loop of evolution, bound and
         reduction: GSEMO from farthest-first points mixed with a tabu search for covers below the best radius, a packing
         bound, and a branch tree.
+        The other names are evolutionary algorithms and nothing else, too; their iterations are offspring.
+    mutation : {"bitwise", "heavy-tailed"}, default="bitwise"
+        Mutation of the evolutionary algorithms; ``"auto"`` has operators of its own and takes the default only.
     max_iter : int, "theorem" or None, default=None
         Iterations of GSEMO, counted as in the paper, for ``"auto"`` with the steps of the tabu search.
         ``"theorem"`` is the ceiling of the expected iteration bound (an expectation: its condition is still checked).
@@ -103,6 +106,7 @@ class KCenter(CertifiedClusterer):
         *,
         metric: MetricLike = "euclidean",
         algorithm: str = "auto",
+        mutation: str = "bitwise",
         max_iter: int | str | None = None,
         time_limit: float | None = None,
         gap_tol: float = 0.0,
@@ -116,6 +120,7 @@ class KCenter(CertifiedClusterer):
         self.n_clusters = n_clusters
         self.metric = metric
         self.algorithm = algorithm
+        self.mutation = mutation
         self.max_iter = max_iter
         self.time_limit = time_limit
         self.gap_tol = gap_tol

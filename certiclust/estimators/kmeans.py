@@ -45,9 +45,12 @@ class KMeans(CertifiedClusterer):
         How much worse than the mean the best candidate of a cluster may be, for the ladder.
     max_candidates : int, default=50000
         Largest number of candidates; a set that needs more is refused, with its size.
-    algorithm : {"auto", "gsemo"}, default="auto"
+    algorithm : {"auto", "gsemo", "nsga2", "nsga3", "sms-emoa", "moead"}, default="auto"
         ``"gsemo"`` is Algorithm 1 of the paper and nothing else: centres are candidates. ``"auto"`` searches for
         centres anywhere.
+        The other names are evolutionary algorithms and nothing else, too; their iterations are offspring.
+    mutation : {"bitwise", "heavy-tailed"}, default="bitwise"
+        Mutation of the evolutionary algorithms; ``"auto"`` has operators of its own and takes the default only.
     max_iter : int, "theorem" or None, default=None
         Iterations of GSEMO, counted as in the paper, or offspring of the search. ``"theorem"`` is the ceiling of the
         expected iteration bound (an expectation: its condition is still checked). None stops GSEMO after
@@ -122,6 +125,7 @@ class KMeans(CertifiedClusterer):
         epsilon: float = 0.5,
         max_candidates: int = 50_000,
         algorithm: str = "auto",
+        mutation: str = "bitwise",
         max_iter: int | str | None = None,
         time_limit: float | None = None,
         gap_tol: float = 0.0,
@@ -136,6 +140,7 @@ class KMeans(CertifiedClusterer):
         self.epsilon = epsilon
         self.max_candidates = max_candidates
         self.algorithm = algorithm
+        self.mutation = mutation
         self.max_iter = max_iter
         self.time_limit = time_limit
         self.gap_tol = gap_tol
@@ -152,10 +157,10 @@ class KMeans(CertifiedClusterer):
         return float(weights @ distances)
 
     def _hold_matrix(self) -> bool:
-        return self.algorithm == "gsemo"
+        return self.algorithm != "auto"
 
     def _dtypes(self) -> list[Any]:
-        return [np.float64] if self.algorithm == "gsemo" else [np.float64, np.float32]
+        return [np.float64] if self.algorithm != "auto" else [np.float64, np.float32]
 
     def _set_attributes(
         self, X: FloatArray, weights: FloatArray, problem: Problem, result: Result, sites: IntArray | None

@@ -49,9 +49,12 @@ class KMedian(CertifiedClusterer):
         How much worse than the best place the best candidate may be, for ``centers="continuous"``.
     max_candidates : int, default=50000
         Largest number of such candidates; if more are needed the fit is refused, with their number.
-    algorithm : {"auto", "gsemo"}, default="auto"
+    algorithm : {"auto", "gsemo", "nsga2", "nsga3", "sms-emoa", "moead"}, default="auto"
         ``"gsemo"`` is Algorithm 1 of the paper and nothing else; ``"auto"`` is the loop of evolution, bound and
         reduction.
+        The other names are evolutionary algorithms and nothing else, too; their iterations are offspring.
+    mutation : {"bitwise", "heavy-tailed"}, default="bitwise"
+        Mutation of the evolutionary algorithms; ``"auto"`` has operators of its own and takes the default only.
     max_iter : int, "theorem" or None, default=None
         For ``"gsemo"`` iterations, counted as in the paper; for ``"auto"`` offspring. ``"theorem"``: the ceiling of the
         expected iteration bound (an expectation: its condition is still checked). None: ``"gsemo"`` stops after
@@ -126,6 +129,7 @@ class KMedian(CertifiedClusterer):
         epsilon: float = 0.5,
         max_candidates: int = 50_000,
         algorithm: str = "auto",
+        mutation: str = "bitwise",
         max_iter: int | str | None = None,
         time_limit: float | None = None,
         gap_tol: float = 0.0,
@@ -143,6 +147,7 @@ class KMedian(CertifiedClusterer):
         self.epsilon = epsilon
         self.max_candidates = max_candidates
         self.algorithm = algorithm
+        self.mutation = mutation
         self.max_iter = max_iter
         self.time_limit = time_limit
         self.gap_tol = gap_tol

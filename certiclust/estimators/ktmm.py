@@ -35,9 +35,12 @@ class KTMM(CertifiedClusterer):
     metric : str or callable, default="euclidean"
         Any name that scikit-learn's pairwise distances accept, a callable of two rows, or ``"precomputed"``: then X is
         a square symmetric matrix with a zero diagonal.
-    algorithm : {"auto", "gsemo"}, default="auto"
+    algorithm : {"auto", "gsemo", "nsga2", "nsga3", "sms-emoa", "moead"}, default="auto"
         ``"gsemo"`` is Algorithm 1 of the paper and nothing else; ``"auto"`` goes on with the search over
         all partitions and the proof.
+        The other names are evolutionary algorithms and nothing else, too; their iterations are offspring.
+    mutation : {"bitwise", "heavy-tailed"}, default="bitwise"
+        Mutation of the evolutionary algorithms; ``"auto"`` has operators of its own and takes the default only.
     max_iter : int, "theorem" or None, default=None
         Iterations of GSEMO, counted as in the paper. ``"theorem"`` is the ceiling of the expected iteration bound (an
         expectation: its condition is still checked). None: ``"gsemo"`` stops when its condition, f1 >= 0 at size k,
@@ -106,6 +109,7 @@ class KTMM(CertifiedClusterer):
         *,
         metric: MetricLike = "euclidean",
         algorithm: str = "auto",
+        mutation: str = "bitwise",
         max_iter: int | str | None = None,
         time_limit: float | None = None,
         gap_tol: float = 0.0,
@@ -119,6 +123,7 @@ class KTMM(CertifiedClusterer):
         self.n_clusters = n_clusters
         self.metric = metric
         self.algorithm = algorithm
+        self.mutation = mutation
         self.max_iter = max_iter
         self.time_limit = time_limit
         self.gap_tol = gap_tol

@@ -39,7 +39,7 @@ class ComposedEngine(Engine):
         """Run one block."""
         from certiclust.evolution.kernels.generation import advance, advance_own
 
-        kernel = advance_own(type(self._tables)) if isinstance(self.problem, SubsetProblem) else advance
+        kernel = advance_own(self._tables.__class__) if isinstance(self.problem, SubsetProblem) else advance
         kernel(self._tables, self._population, self._recipe, self._law, self._state, self._work, *limits.ends)
 
     @property

@@ -195,7 +195,9 @@ def compose(
     def reproduction(p: int, q: int) -> float:
         return neighbour(m, problem.k, p, q)
 
-    ratio, phases, reason = None, {}, loses
+    ratio: float | None = None
+    phases: dict[str, float] = {}
+    reason = loses
     if not loses and isinstance(problem, SubsetProblem):
         reason = f"no theorem about {problem.name} is known here"
     elif not loses and isinstance(problem, Problem):

@@ -10,8 +10,9 @@ from sklearn.utils import check_random_state
 from certiclust.evolution.algorithms import Algorithm, named
 from certiclust.evolution.components import Mutation
 from certiclust.evolution.gsemo import RandomState, Run, run_engine
+from certiclust.evolution.gsemo import default_stop as algorithm_1_stop
 from certiclust.evolution.own import SubsetProblem
-from certiclust.evolution.stopping import Certified, Criterion, MaxIterations, NoImprovement, Progress, Target
+from certiclust.evolution.stopping import Criterion, MaxIterations, NoImprovement, Progress, Target
 from certiclust.problems import MaxProblem, Problem
 
 #: Iterations per candidate and centre after which an algorithm stops that need not reach its goal.
@@ -78,9 +79,9 @@ def evolve(
 
 def default_stop(problem: Problem | SubsetProblem, algorithm: Algorithm) -> Criterion:
     """Return the criterion of ``max_iter=None``."""
-    m = problem.m if isinstance(problem, SubsetProblem) else problem.space.m
-    if not isinstance(problem, MaxProblem):
-        return NoImprovement(10 * m * problem.k)
-    if algorithm.contract(problem).elitist:
-        return Certified()
-    return Certified() | MaxIterations(PATIENCE * m * problem.k)
+    if isinstance(problem, SubsetProblem):
+        return NoImprovement(10 * problem.m * problem.k)
+    stop = algorithm_1_stop(problem)
+    if isinstance(problem, MaxProblem) and not algorithm.contract(problem).elitist:
+        stop = stop | MaxIterations(PATIENCE * problem.space.m * problem.k)
+    return stop

@@ -95,7 +95,7 @@ def heavy_tailed_flips(m: int, most: int, beta: float) -> FloatArray:
     chances = rates**-beta / np.sum(rates**-beta)
     near = rates <= 4 * most + 200  # a larger rate gives so few flips with a probability below e^-80
     counts = np.arange(min(most, m) + 1)
-    return np.asarray(binom.pmf(counts, m, rates[near, None] / m).T @ chances[near])
+    return np.asarray(chances[near] @ np.asarray(binom.pmf(counts, m, rates[near, None] / m)))
 
 
 def heavy_tailed_law(m: int, k: int, beta: float, *, pure_removals: bool) -> FlipLaw:

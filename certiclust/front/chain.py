@@ -141,9 +141,10 @@ class _Chain:
                 certify=member.certify,
                 callbacks=callbacks,
                 begin=begin,
+                mutation=member.mutation,
             )
         smaller = self.results.get(k - 1)
-        if member.algorithm == "gsemo" and smaller is not None:
+        if member.algorithm != "auto" and smaller is not None:
             result = at_least_as_good(problem, result, smaller, self.seed)
         if self._anywhere and k - 1 in self.fitted:
             member._smaller_centers = self.fitted[k - 1].cluster_centers_

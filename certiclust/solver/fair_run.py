@@ -132,8 +132,9 @@ def penalised(problem: FairKMedianProblem) -> KMedianProblem:
     """
     if problem.space.matrix is None:
         raise ValueError(
-            f"mode='strict' with algorithm='gsemo' needs the distance matrix of {problem.space.n} rows, which is above "
-            "the working memory; use algorithm='auto' or raise sklearn.set_config(working_memory=...)."
+            f"mode='strict' with algorithm='gsemo' or another evolutionary one needs the distance matrix of "
+            f"{problem.space.n} rows, which is above the working memory; use algorithm='auto' or raise "
+            "sklearn.set_config(working_memory=...)."
         )
     costs = fair_costs(problem, problem.space.weights, strict=True).search
     space = replace(problem.space, matrix=costs, weights=np.ones(problem.space.n), own=False, power=None)

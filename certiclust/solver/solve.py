@@ -12,8 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from certiclust.bounds import Bound, separation_bound, swap_bound
-from certiclust.evolution import Criterion, GapClosed, Progress, Run, Target, TimeLimit, gsemo
-from certiclust.evolution.gsemo import HISTORY, HistoryRow, default_stop
+from certiclust.evolution import Criterion, GapClosed, Progress, Run, Target, TimeLimit, evolve
+from certiclust.evolution.algorithms import named
+from certiclust.evolution.evolve import default_stop
+from certiclust.evolution.gsemo import HISTORY, HistoryRow
 from certiclust.evolution.interrupt import catch_interrupt
 from certiclust.evolution.swaps import least_swap_change
 from certiclust.problems import (
@@ -159,6 +161,7 @@ def solve(
     certify: bool = True,
     callbacks: Callbacks = (),
     begin: Start | None = None,
+    mutation: str = "bitwise",
 ) -> Result:
     """Solve a problem and bound its optimum.
 
@@ -166,8 +169,9 @@ def solve(
     ----------
     problem : Problem
         One of the five.
-    algorithm : {"gsemo", "auto"}
-        ``"gsemo"`` is Algorithm 1 and nothing else; ``"auto"`` is the loop of evolution, bound and reduction.
+    algorithm : {"auto", "gsemo", "nsga2", "nsga3", "sms-emoa", "moead"}
+        ``"auto"`` is the loop of evolution, bound and reduction; the others are evolutionary algorithms and nothing
+        else, ``"gsemo"`` Algorithm 1.
     budget : Budget
         When to end.
     random_state : int
@@ -178,6 +182,8 @@ def solve(
         Called with the progress of the search.
     begin : Start or None
         What the search of ``"auto"`` starts from, but for fair k-median; None for starts of its own.
+    mutation : {"bitwise", "heavy-tailed"}, default="bitwise"
+        Mutation of the others.
     """
     start = perf_counter()
     begin = begin or Start()
@@ -198,7 +204,7 @@ def solve(
         elif algorithm == "auto" and isinstance(problem, KCenterProblem):
             found = _cover_loop(problem, budget, random_state, should_stop, callbacks, begin.centers)
         elif isinstance(problem, FairKMedianProblem):
-            found = _fair_loop(problem, algorithm, budget, certify, random_state, should_stop, callbacks)
+            found = _fair_loop(problem, algorithm, mutation, budget, certify, random_state, should_stop, callbacks)
         elif algorithm == "auto" and isinstance(problem, KMeansProblem):
             # Without a certificate only the last descent comes after the search.
             search_stop = stops_after(None if limit is None else limit * (SEARCH_SHARE if certify else 0.96))
@@ -209,7 +215,7 @@ def solve(
 
             found = _descent_loop(problem, budget, certify, random_state, stops, used, callbacks, begin)
         else:
-            found = _gsemo(problem, budget, random_state, callbacks)
+            found = _evolved(problem, algorithm, mutation, budget, random_state, callbacks)
         timed_out = limit is not None and (should_stop() or found.cut) and not interrupted()
         cost = problem.cost(found.centers) if found.cost is None else found.cost
         bound = _checked(problem, found, checks_stop) if certify else None
@@ -234,17 +240,23 @@ def solve(
         )
 
 
-def _gsemo(problem: Problem, budget: Budget, random_state: int, callbacks: Callbacks) -> _Found:
-    """Run Algorithm 1."""
+def _evolved(
+    problem: Problem, algorithm: str, mutation: str, budget: Budget, random_state: int, callbacks: Callbacks
+) -> _Found:
+    """Run an evolutionary algorithm and nothing else."""
+    composed = named(algorithm, mutation)
     stop: Criterion = GapClosed(budget.gap_tol) | Target(0.0)
     if budget.time_limit is not None:
         stop = stop | TimeLimit(budget.time_limit)
     if budget.max_iter is None:
-        stop = stop | default_stop(problem)
-    run = gsemo(problem, budget.max_iter, random_state, stop=stop, callbacks=callbacks)
+        stop = stop | default_stop(problem, composed)
+    run = evolve(problem, composed, budget.max_iter, random_state, stop=stop, callbacks=callbacks)
     centers, complete = _size_k(problem, run)
     bound = separation_bound(problem, run.h, run.apart) if isinstance(problem, MaxProblem) else None
-    return _Found(centers, bound, run.n_iter, run.history.tolist(), f"GSEMO, {run.n_iter:,} iterations", complete)
+    method = composed.name + ("" if mutation == "bitwise" else f" with {composed.mutation.name}")
+    counted = "iterations" if algorithm == "gsemo" else "offspring"
+    method = f"{method}, {run.n_iter:,} {counted}"
+    return _Found(centers, bound, run.n_iter, run.history.tolist(), method, complete)
 
 
 def _loop(
@@ -353,13 +365,14 @@ def _descent_loop(
 def _fair_loop(
     problem: FairKMedianProblem,
     algorithm: str,
+    mutation: str,
     budget: Budget,
     certify: bool,
     random_state: int,
     should_stop: Callable[[], bool],
     callbacks: Callbacks,
 ) -> _Found:
-    """Search for fair sets, by Algorithm 1 or by the loop, and bound what they cost; or prove that there is none."""
+    """Search for fair sets, by evolution alone or by the loop, and bound their cost; or prove that there is none."""
     from certiclust.solver.fair_cover import Clock
     from certiclust.solver.fair_run import bound_fair, penalised, run_fair
     from certiclust.solver.kmedian import Limits
@@ -370,9 +383,9 @@ def _fair_loop(
         return inf if budget.time_limit is None else start + budget.time_limit - perf_counter()
 
     limits, clock = Limits(budget.gap_tol, budget.max_iter or inf, should_stop), Clock(should_stop, seconds)
-    if algorithm == "gsemo":
+    if algorithm != "auto":
         posed = penalised(problem) if problem.strict else problem
-        found = _gsemo(posed, budget, random_state, callbacks)
+        found = _evolved(posed, algorithm, mutation, budget, random_state, callbacks)
         if not certify:
             return found
         run = bound_fair(problem, found.centers, limits, clock, random_state)

@@ -128,7 +128,7 @@ class OneBitMutation(UnbiasedMutation):
 
     def flips(self, m: int, most: int) -> NDArray[np.float64]:
         """Return 1 for one flip."""
-        return (np.arange(most + 1) == 1).astype(np.float64)
+        return np.where(np.arange(most + 1) == 1, 1.0, 0.0)
 
     def law(self, m: int, k: int, *, pure_removals: bool) -> FlipLaw:
         """Return the table that the kernels draw from."""

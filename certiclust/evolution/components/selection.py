@@ -73,7 +73,7 @@ class DiversitySelection(Selection):
 
     def best(self, members: int) -> float:
         """Return the chance of the last rank."""
-        return members**-2.0 / sum(i**-2.0 for i in range(1, members + 1))
+        return 1.0 / (members**2 * sum(1.0 / i**2 for i in range(1, members + 1)))
 
 
 @dataclass(frozen=True)

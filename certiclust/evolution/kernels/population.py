@@ -90,15 +90,24 @@ def new_population(archive: Archive, k: int, recipe: Recipe, aside: int) -> Popu
     slots = archive.value.size
     entries = recipe.members + recipe.offspring + aside
     copies = 1 if recipe.survival == ARCHIVE else recipe.members
+
+    def integers() -> IntArray:
+        return np.zeros(entries, dtype=np.int64)
+
     major = np.zeros(slots, dtype=np.int64)
     major[0] = -archive.violations[0]
     population = Population(
         archive=archive,
         objectives=Objectives(np.zeros(slots, dtype=np.int64), archive.violations, archive.value, major),
-        lists=Lists(*(np.zeros(entries, dtype=np.int64) for _ in range(3)), tally=np.zeros(5, dtype=np.int64)),
+        lists=Lists(integers(), integers(), integers(), np.zeros(5, dtype=np.int64)),
         room=Room(
-            *(np.zeros(entries, dtype=np.int64) for _ in range(4)),
-            *(np.zeros(entries) for _ in range(3)),
+            order=integers(),
+            buffer=integers(),
+            front=integers(),
+            line=integers(),
+            level=np.zeros(entries),
+            score=np.zeros(entries),
+            chances=np.zeros(entries),
             served=np.zeros((2, recipe.references), dtype=np.int64),
             seen=np.array([np.inf, -np.inf]),
         ),

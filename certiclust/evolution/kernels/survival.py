@@ -196,7 +196,7 @@ def keep_best_fronts(f: Objectives, lists: Lists, room: Room, recipe: Recipe, st
     sort_down(order, count, f.major, f.value, room.buffer)
     number = fronts(f, order, count, front, room.buffer)
     flatten(f, order, count, room.level)
-    kept, which = 0, 0
+    kept, which, length = 0, 0, 0
     while which < number:
         length = line_of(front, count, which, room.line)
         if kept + length > recipe.members:
@@ -205,7 +205,7 @@ def keep_best_fronts(f: Objectives, lists: Lists, room: Room, recipe: Recipe, st
             chosen[kept] = order[room.line[t]]
             kept += 1
         which += 1
-    places = min(recipe.members, count) - kept
+    places = (recipe.members if count > recipe.members else count) - kept
     lists.tally[PEOPLE] = kept + places
     if places == 0:
         return
