@@ -60,7 +60,9 @@ def substitutions() -> Words:
     worst = max(hard, key=lambda row: row["mean / bound"])
     words["kcenter_hard_where"] = f"n = {worst['n']:.0f}, k = {worst['k']:.0f}"
     largest = [row for row in hard if row["k"] == max(row["k"] for row in hard)]
+    words["kcenter_large_least"] = f"{1 / max(row['mean / bound'] for row in largest):.2g}"
     words["kcenter_large_loss"] = f"{1 / min(row['mean / bound'] for row in largest):.2g}"
+    words["kcenter_many"] = f"{max(row['runs'] for row in rows):.0f}"
     words["kcenter_members"] = f"{max(row['mean |P|'] for row in largest):.2g} at most"
     words |= _exponents("kcenter", rows)
     for name in ("kmedian", "kmeans"):
