@@ -87,9 +87,13 @@ def _compared(rows: list[Row]) -> Words:
     """Return how many times the iterations of GSEMO others take per success, where both have one."""
     cost = {(row["instance"], row["algorithm"]): row["iterations per success"] for row in rows}
     words: Words = {}
-    names = {"heavy": "gsemo, heavy-tailed", "nsga2": "nsga2", "sms": "sms-emoa", "moead": "moead"}
+    names = {"heavy": "gsemo, heavy-tailed", "nsga2": "nsga2", "nsga3": "nsga3", "sms": "sms-emoa", "moead": "moead"}
     for short, name in names.items():
         times = [cost[i, name] / cost[i, "gsemo"] for i in dict.fromkeys(row["instance"] for row in rows)]
         times = [t for t in times if t == t]  # NaN: no run got there
         words |= {f"{short}_low": f"{min(times):.2g}", f"{short}_high": f"{max(times):.2g}"}
+    plain = {row["instance"]: row for row in rows if row["algorithm"] == "gsemo"}
+    pairs = [(row, plain[row["instance"]]) for row in rows if row["algorithm"] != "gsemo"]
+    words["compare_pairs"] = len(pairs)
+    words["compare_overlap"] = sum(a["low"] <= b["high"] and b["low"] <= a["high"] for a, b in pairs)
     return words

@@ -1,7 +1,8 @@
 """Survivor selection by definition: plain Python twins of the kernels, without the package.
 
-An entry is any label; `vector` maps it to (size, f1) with f1 = (minus violations, value), both maximised. Random ties are
-drawn from a `naive.Xoroshiro` in the order in which the kernels draw, so that the same state gives the same survivors.
+An entry is any label; `vector` maps it to (size, f1) with f1 = (minus violations, value), both maximised. Random ties
+are drawn from a `naive.Xoroshiro` in the order in which the kernels draw, so that the same state gives the same
+survivors.
 """
 
 from math import hypot, inf, isfinite
