@@ -21,11 +21,7 @@ docs: .venv/docs
 
 # Hours: every table of docs/benchmarks.md. One section of one file takes minutes.
 bench: .venv/bench
-<<<<<<< HEAD
-	set -e; for name in gsemo_speed startup kmedian kcenter ktmm kmeans fair sweep theory; do \
-=======
-	set -e; for name in gsemo_speed algorithms startup kmedian kcenter ktmm kmeans fair sweep; do \
->>>>>>> lab8
+	set -e; for name in gsemo_speed algorithms startup kmedian kcenter ktmm kmeans fair sweep theory; do \
 		OMP_NUM_THREADS=1 $(BIN)/python benchmarks/$$name.py; done
 
 .venv/python:
