@@ -202,7 +202,7 @@ def noted(name: str, section: Section) -> Section:
     """Return a section that notes its command, commit and CPU time in theory_commands.csv when it is through."""
 
     def with_note(seeds: list[int]) -> Iterator[Row]:
-        start = process_time()
+        start, commit = process_time(), _commit()
         yield from section(seeds)
         folder = Path(sys.argv[sys.argv.index("--csv") + 1]) if "--csv" in sys.argv else RESULTS
         path = folder / "theory_commands.csv"
@@ -213,9 +213,7 @@ def noted(name: str, section: Section) -> Section:
         notes[name] = {
             "section": name,
             "command": f"python benchmarks/theory.py {name} --seeds {seeds[0]}",
-            "commit": subprocess.run(
-                ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, cwd=Path(__file__).parent
-            ).stdout.strip(),
+            "commit": commit,
             "CPU s": str(round(process_time() - start)),
         }
         folder.mkdir(parents=True, exist_ok=True)
@@ -226,6 +224,11 @@ def noted(name: str, section: Section) -> Section:
 
     with_note.__doc__ = section.__doc__
     return with_note
+
+
+def _commit() -> str:
+    asked = ["git", "rev-parse", "--short", "HEAD"]
+    return subprocess.run(asked, capture_output=True, text=True, cwd=Path(__file__).parent).stdout.strip()
 
 
 if __name__ == "__main__":

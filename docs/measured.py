@@ -94,6 +94,8 @@ def _compared(rows: list[Row]) -> Words:
         words |= {f"{short}_low": f"{min(times):.2g}", f"{short}_high": f"{max(times):.2g}"}
     plain = {row["instance"]: row for row in rows if row["algorithm"] == "gsemo"}
     pairs = [(row, plain[row["instance"]]) for row in rows if row["algorithm"] != "gsemo"]
+    for short, name in (("plain", "gsemo"), ("heavy", "gsemo, heavy-tailed")):
+        words[f"{short}_failed"] = f"{sum(row['failed'] for row in rows if row['algorithm'] == name):.0f}"
     words["compare_pairs"] = len(pairs)
     words["compare_overlap"] = sum(a["low"] <= b["high"] and b["low"] <= a["high"] for a, b in pairs)
     return words
