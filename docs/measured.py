@@ -60,7 +60,9 @@ def substitutions() -> Words:
     worst = max(hard, key=lambda row: row["mean / bound"])
     words["kcenter_hard_where"] = f"n = {worst['n']:.0f}, k = {worst['k']:.0f}"
     largest = [row for row in hard if row["k"] == max(row["k"] for row in hard)]
+    words["kcenter_large_least"] = f"{1 / max(row['mean / bound'] for row in largest):.2g}"
     words["kcenter_large_loss"] = f"{1 / min(row['mean / bound'] for row in largest):.2g}"
+    words["kcenter_many"] = f"{max(row['runs'] for row in rows):.0f}"
     words["kcenter_members"] = f"{max(row['mean |P|'] for row in largest):.2g} at most"
     words |= _exponents("kcenter", rows)
     for name in ("kmedian", "kmeans"):
@@ -85,9 +87,15 @@ def _compared(rows: list[Row]) -> Words:
     """Return how many times the iterations of GSEMO others take per success, where both have one."""
     cost = {(row["instance"], row["algorithm"]): row["iterations per success"] for row in rows}
     words: Words = {}
-    names = {"heavy": "gsemo, heavy-tailed", "nsga2": "nsga2", "sms": "sms-emoa", "moead": "moead"}
+    names = {"heavy": "gsemo, heavy-tailed", "nsga2": "nsga2", "nsga3": "nsga3", "sms": "sms-emoa", "moead": "moead"}
     for short, name in names.items():
         times = [cost[i, name] / cost[i, "gsemo"] for i in dict.fromkeys(row["instance"] for row in rows)]
         times = [t for t in times if t == t]  # NaN: no run got there
         words |= {f"{short}_low": f"{min(times):.2g}", f"{short}_high": f"{max(times):.2g}"}
+    plain = {row["instance"]: row for row in rows if row["algorithm"] == "gsemo"}
+    pairs = [(row, plain[row["instance"]]) for row in rows if row["algorithm"] != "gsemo"]
+    for short, name in (("plain", "gsemo"), ("heavy", "gsemo, heavy-tailed")):
+        words[f"{short}_failed"] = f"{sum(row['failed'] for row in rows if row['algorithm'] == name):.0f}"
+    words["compare_pairs"] = len(pairs)
+    words["compare_overlap"] = sum(a["low"] <= b["high"] and b["low"] <= a["high"] for a, b in pairs)
     return words

@@ -19,8 +19,8 @@ for target in ("size", "theorem", 2 * optimum, "optimum"):
     print(hitting_times(problem, "gsemo", target, runs=50, optimum=optimum))
 
 # %%
-# The bound waits for one given swap at a time, each for a gain of a share epsilon/k; most swaps gain far more. For k-center
-# there is less to give away: these points make every step of the proof as rare as it can be.
+# The bound waits for one given swap at a time, each for a gain of a share epsilon/k; most swaps gain far more. For
+# k-center there is less to give away: these points make every step of the proof as rare as it can be.
 figure, axes = plt.subplots(1, 2, figsize=(10, 3.5), layout="constrained")
 hitting_times(problem, runs=100, optimum=lower_bound).plot(axes[0])
 hitting_times(pose("k-center", points("exponential", 60), 2), runs=100).plot(axes[1])
