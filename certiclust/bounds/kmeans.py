@@ -207,9 +207,7 @@ class KMeansBounds:
 
         rows = centred(self.points, self.weights, turn=True)
         labels, inside = nearest(self.points, centers), rows.inside(centers, self.points[0])
-        proved = coarse_boxes(
-            rows.points, self.weights, self.k, inside, labels, self.should_stop, self.used, end
-        )
+        proved = coarse_boxes(rows.points, self.weights, self.k, inside, labels, self.should_stop, self.used, end)
         return _boxes_of(rows, [(np.arange(len(self.points)), proved)])
 
     def _by_cases(self, rows: Rows, search: BoxSearch, proved: Bound) -> Bound:
@@ -359,5 +357,3 @@ def _sdp(
     if not value > 0.0:
         return Bound(0.0, None, THEOREM, "nothing was proved by the semidefinite relaxation")
     return Bound(rows.safe(value), None, THEOREM, "semidefinite relaxation", {"sdp": packed_sdp(witness)})
-
-
