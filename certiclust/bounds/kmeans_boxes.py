@@ -45,6 +45,8 @@ MISSED = 100
 DESCENT = 4.0
 #: Smoothing and evaluations of a climb that shows what a demand would do.
 OUTLOOK, OUTLOOK_STEPS = 3e-4, 15
+#: Smoothing and evaluations of the climb from guessed multipliers.
+SHORT, SHORT_STEPS = 3e-3, 30
 #: The cost of not counting for a demand.
 NEVER = 1e200
 #: Share of the cost by which a bound above it is high enough.
@@ -118,10 +120,12 @@ class BoxSearch:
         self.demand: Floats = np.concatenate([np.ones(len(points)), [float(count.least) for count in counts]])
         self.max_work, self.improve = max_work, improve
         self.work, self.power, self.used, self.end = 0.0, power, used, end
+        self._corner, sides = points.min(axis=0), np.ptp(points, axis=0)
+        self._sides = np.where(sides > 0, sides, 1.0)
         self._asked_to_stop = should_stop
         self.should_stop: Callable[[], bool] = lambda: should_stop() or used() >= self.end
         self._set_off()
-        near = self._adopt(centers, upper)[:, : len(points)]
+        near = self.take(centers, upper)[:, : len(points)]
         near = np.partition(near, min(1, len(centers) - 1), axis=0)
         # A single centre serves everyone: multipliers above all costs. Otherwise a little above the nearest.
         u = 4.0 * near[0] + near[0].max() if k == 1 else near[0] + 0.3 * (near[1] - near[0])
@@ -161,28 +165,42 @@ class BoxSearch:
                 break
         return self.proved
 
-    def prove_at(self, u: Floats, columns: Floats, slack: float) -> Boxes:
-        """Return what is proved with multipliers from elsewhere, without a climb.
+    def prove_at(self, guesses: list[Floats], columns: Floats, slack: float) -> Boxes:
+        """Return what is proved with the best of some multipliers from elsewhere, after one short climb.
 
         Parameters
         ----------
-        u
+        guesses
             The multipliers.
         columns
-            Centres from which descents to the least phi start.
+            Centres for the climb, and from which descents to the least phi start.
         slack
             Gap of the boxes that counts as closed, as a share of the cost.
         """
-        self.best_u, self.last_probes = u, columns
-        self._fill(self.centers)
+        self.last_probes = columns
+        self._fill(np.concatenate([self.centers, columns]))
+        for u in guesses:
+            self._consider(u)
+            self._consider(self._level(u))
+        self.u = self.best_u
+        self._ascend(SHORT * self.upper / self.k, SHORT_STEPS)
+        self._consider(self.u)
+        self.best_u = rounded(self.best_u, COARSE)
         self._prove(slack)
         return self.proved
+
+    def _consider(self, u: Floats) -> None:
+        """Keep multipliers if they seem to be the best."""
+        self.u = u
+        value = float(self.demand @ u) + self.k * float(self._minima(self.columns)[1].min())
+        if value > self.best:
+            self.best, self.best_u = value, u
 
     def adopt(self, centers: Floats, upper: float, more_work: float) -> None:
         """Take a better solution, more work and all the time for another run from the multipliers reached."""
         self.max_work, self.end = self.work + more_work, 1.0
         self._set_off()
-        self._adopt(centers, upper)
+        self.take(centers, upper)
 
     def with_demand(self, counts: tuple[Count, ...], before: BoxSearch, max_work: float) -> BoxSearch:
         """Return a search for the solutions that meet demands, from the multipliers of one with one demand less."""
@@ -201,15 +219,11 @@ class BoxSearch:
         self.work += search.work
         return search._value(search.u)
 
-    def take(self, centers: Floats, upper: float) -> None:
-        """Make this the solution."""
-        self._adopt(centers, upper)
-
     def forget(self) -> None:
         """Let go of the memory of a search that is over."""
         self.columns, self.costs = self.columns[:0], self.costs[:0]
 
-    def _adopt(self, centers: Floats, upper: float) -> Floats:
+    def take(self, centers: Floats, upper: float) -> Floats:
         """Make this the solution; returns the costs of all points to its centres."""
         self.centers, self.upper = centers, upper
         near = self._costs(centers)
@@ -231,7 +245,7 @@ class BoxSearch:
                 if len(chosen) == self.k:
                     break
         if len(chosen) == self.k and (better := self.improve(self.columns[chosen])) is not None:
-            self._adopt(*better)
+            self.take(*better)
 
     def _set_off(self) -> None:
         """Say when the next climb has to end."""
@@ -255,8 +269,7 @@ class BoxSearch:
 
     def places(self, centers: Floats) -> Floats:
         """Return centres as shares of the sides of the bounding box."""
-        low, side = self.points.min(axis=0), np.ptp(self.points, axis=0)
-        return np.asarray((centers - low) / np.where(side > 0, side, 1.0))
+        return np.asarray((centers - self._corner) / self._sides)
 
     def _minima(self, starts: Floats) -> tuple[Floats, Floats]:
         """Return local minima of phi near some starts, and their values."""
@@ -264,9 +277,8 @@ class BoxSearch:
         problem = self.points, self.weights, self.u[: len(self.points)]
         if not self.counts:
             return descend(*problem, starts, self.power, self.should_stop)
-        low, side = self.points.min(axis=0), np.ptp(self.points, axis=0)
-        lo, hi = cells(self.counts, self.places(starts))
-        around = low + lo * np.where(side > 0, side, 1.0), low + hi * np.where(side > 0, side, 1.0)
+        low, high = cells(self.counts, self.places(starts))
+        around = self._corner + low * self._sides, self._corner + high * self._sides
         centers, values = descend(*problem, starts, self.power, self.should_stop, around)
         return centers, values - served(self.counts, self.places(centers)) @ self.u[len(self.points) :]
 
@@ -369,8 +381,7 @@ class BoxSearch:
         most = min(most, max(self.max_work - self.work, 0.2 * self.max_work))
         priced = price(self.points, self.weights, u, self.power, goal, most, self.should_stop, self.counts)
         self.work += priced.work
-        n, width = self.points.shape
-        total = float(self.demand @ u)
+        total, width = float(self.demand @ u), self.points.shape[1]
         lower = total + self.k * priced.lower - box_margin(len(u), self.k, width, self.power, total, priced.load)
         if lower > self.proved.lower:
             self.proved = Boxes(lower, u, priced.bits, self.work)

@@ -12,7 +12,6 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from certiclust.bounds.kmeans_boxes import Boxes, BoxSearch
-from certiclust.bounds.kmeans_price import rounded
 from certiclust.bounds.kmeans_rows import Floats, Ints, cluster_means
 
 #: Points of the sample, and work of the climb on it.
@@ -23,10 +22,10 @@ NEIGHBOURS = 5
 PROOF_WORK, LEAST_WORK = 2.0e4, 1.0e8
 #: Gap of the boxes that counts as closed, as a share of the cost.
 SLACK = 3e-3
-#: Centres of the sample's relaxation from which descents on all points start.
-STARTS = 60
-#: Bits of the multipliers below their mean.
-BITS = 16
+#: Centres of the sample's relaxation that are used on all points, and centres times points at most.
+STARTS, COLUMNS = 60, 12_000_000
+#: Other multipliers that are tried: the nearest cost, and this share of the way to the second.
+SHARES = (0.1, 0.2)
 
 
 def coarse_boxes(
@@ -56,14 +55,29 @@ def coarse_boxes(
     part, mass = points[rows], _reweighted(weights, labels, rows, k)
     means = cluster_means(part, mass, labels[rows], k)
     own = np.square(part - means[labels[rows]]).sum(axis=1)
+    if not float(mass @ own) > 0.0:  # a sample of one point per cluster says nothing
+        return Boxes(0.0, np.zeros(len(points)), np.zeros(1, np.uint8), 0.0)
     climb = BoxSearch(part, mass, k, means, float(mass @ own), SAMPLE_WORK, should_stop, 2, used, end)
     climb.run(0.0)
     above = climb.best_u / mass - own
     neighbours = cKDTree(part).query(points, min(NEIGHBOURS, len(part)))[1].reshape(len(points), -1)
-    u = weights * np.maximum(near + above[neighbours].mean(axis=1), 0.0)
+    guesses = [weights * np.maximum(near + above[neighbours].mean(axis=1), 0.0)]
+    second = _second(points, centers)
+    guesses += [weights * (near + share * (second - near)) for share in SHARES]
     work = max(LEAST_WORK, PROOF_WORK * len(points))
     proof = BoxSearch(points, weights, k, centers, cost, work, should_stop, 2, used, end)
-    return proof.prove_at(rounded(u, BITS), climb.columns[:STARTS], SLACK)
+    few = max(1, min(STARTS, COLUMNS // len(points)))
+    return proof.prove_at(guesses, climb.columns[:few], SLACK)
+
+
+def _second(points: Floats, centers: Floats) -> Floats:
+    """Return the squared distance of every point to its second nearest centre."""
+    first, second = np.full(len(points), np.inf), np.full(len(points), np.inf)
+    for c in centers:
+        d = np.square(points - c).sum(axis=1)
+        second = np.minimum(second, np.maximum(first, d))
+        first = np.minimum(first, d)
+    return second
 
 
 def _stratified(labels: Ints) -> Ints:

@@ -1,9 +1,9 @@
 """Regions of the bounding box, and demands on how many centres lie inside or outside of them.
 
-Where the relaxation behind the boxes mixes several clusterings, they often differ in how many centres a region has. Then
-either at most m of them are inside, or at least m + 1: each case has a bound of its own. A demand "at least b centres in
-S" gets a multiplier v >= 0, like a point that must be served b times by the centres in S at no cost: the bound becomes
-``sum(u) + b v + k min_c (phi(c) - v [c in S])``.
+Where the relaxation behind the boxes mixes several clusterings, they often differ in how many centres a region has.
+Then either at most m of them are inside, or at least m + 1: each case has a bound of its own. A demand "at least b
+centres in S" gets a multiplier v >= 0, like a point that must be served b times by the centres in S at no cost: the
+bound becomes ``sum(u) + b v + k min_c (phi(c) - v [c in S])``.
 
 Faces of regions are multiples of 1/32 of the sides of the bounding box, where boxes that are halved have theirs, so a
 small box is inside or outside. Regions and boxes are half-open: a lower face belongs to them, an upper one does not
@@ -23,11 +23,11 @@ Flags = NDArray[np.bool_]
 
 #: Parts into which the sides of the bounding box are cut.
 GRID = 32
-#: How far centres stay away from the faces of regions, in sides of the bounding box: so that it is clear where they are.
+#: How far centres stay away from the faces of regions, in sides of the bounding box: to be clear where they are.
 APART = 1e-9
 #: Regions that are looked at to find one whose number of centres is most in doubt, and directions that they have.
 TRIES, DIRECTIONS = 600, 3
-#: How much centres near the faces count against a region, and what is near, in parts: they could move to the other side.
+#: How much centres near the faces count against a region, since they could move across, and what is near, in parts.
 NEARBY, NEAR = 0.15, 0.75
 #: How far from the middle between two whole numbers a number is hardly in doubt.
 CERTAIN = 0.48
@@ -60,7 +60,7 @@ def inside(counts: Sequence[Count], places: Floats) -> Flags:
 
 def served(counts: Sequence[Count], places: Floats) -> Flags:
     """Return which places (rows) count for which demands (columns)."""
-    return inside(counts, places) == np.array([count.inside for count in counts])
+    return np.asarray(inside(counts, places) == np.array([count.inside for count in counts]))
 
 
 def cells(counts: Sequence[Count], places: Floats) -> tuple[Floats, Floats]:
@@ -73,7 +73,8 @@ def cells(counts: Sequence[Count], places: Floats) -> tuple[Floats, Floats]:
         out = np.flatnonzero(~within)
         # Of the faces that separate a place from the region, the one farthest away leaves most room.
         below, above = low[t] - places[out], places[out] - high[t]
-        axis, under = np.maximum(below, above).argmax(axis=1), below.max(axis=1) > above.max(axis=1)
+        axis = np.maximum(below, above).argmax(axis=1)
+        under = (below > above)[np.arange(len(out)), axis]
         hi[out[under], axis[under]] = np.minimum(hi[out[under], axis[under]], low[t, axis[under]] - APART)
         lo[out[~under], axis[~under]] = np.maximum(lo[out[~under], axis[~under]], high[t, axis[~under]] + APART)
     return lo, hi
@@ -82,8 +83,8 @@ def cells(counts: Sequence[Count], places: Floats) -> tuple[Floats, Floats]:
 def prizes(counts: Sequence[Count], v: Floats, lo: Floats, hi: Floats) -> tuple[Floats, Flags]:
     """Return for boxes (corners as shares of the sides) the most that a centre inside gains, and if all centres do."""
     low, high = faces(counts)
-    within = ((lo[:, None] >= low) & (hi[:, None] <= high)).all(axis=2)
-    without = ((hi[:, None] <= low) | (lo[:, None] >= high)).any(axis=2)
+    within: Flags = np.all((lo[:, None] >= low) & (hi[:, None] <= high), axis=2)
+    without: Flags = np.any((hi[:, None] <= low) | (lo[:, None] >= high), axis=2)
     possible = np.where([count.inside for count in counts], ~without, ~within)
     return np.asarray(possible @ v), np.asarray((within | without).all(axis=1))
 
@@ -118,6 +119,6 @@ def doubtful_regions(places: Floats, shares: Floats, seed: int, most: int) -> li
     rest = width - first
     chosen = []
     for t in order[np.sort(different)][:most]:
-        low, high = (tuple(map(int, ends[t, :, side])) for side in (0, 1))
-        chosen.append(Count(low + (0,) * rest, high + (GRID,) * rest, True, int(numbers[t]) + 1))
+        first_faces, last_faces = (tuple(map(int, ends[t, :, side])) for side in (0, 1))
+        chosen.append(Count(first_faces + (0,) * rest, last_faces + (GRID,) * rest, True, int(numbers[t]) + 1))
     return chosen

@@ -74,10 +74,10 @@ def halve(
 ) -> Any:
     """Halve every open box across its longest side (the first of equal ones) and bound phi on both halves.
 
-    A box is open while its bound is below the goal of its parent. On a half, points that no centre of it can cover are dropped; those
-    that all its centres cover are taken together; the others count with their least distance. Together means the
-    least sum of squares over the box (power 2), or the tangent plane of the sum of distances at the middle, if that is
-    better than the least distances (power 1).
+    A half is open while its bound is below the goal of its box. On a half, points that no centre of it can cover are
+    dropped; those that all its centres cover are taken together; the others count with their least distance. Together
+    means the least sum of squares over the box (power 2), or the tangent plane of the sum of distances at the middle,
+    if that is better than the least distances (power 1).
 
     Parameters
     ----------

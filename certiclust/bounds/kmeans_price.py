@@ -1,4 +1,4 @@
-"""Bounding phi over the whole space by halved boxes, and its local minima: what proves a bound with centres anywhere."""
+"""Bounding phi over the whole space by halved boxes, and its local minima: proofs for centres anywhere."""
 
 from __future__ import annotations
 

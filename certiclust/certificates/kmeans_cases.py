@@ -1,8 +1,8 @@
 """Replaying a bound of k-means by cases: how many of the centres lie in a region of the bounding box.
 
-A case is split by a region and a number m: fewer than m centres inside, so more than k - m outside, or at least m inside.
-Every set of k centres meets the demands of one of the last cases, so the least of their bounds holds for all. For v >= 0 a
-demand "at least b centres in S" adds b v to the bound, and v less to phi at the centres in S.
+A case is split by a region and a number m: fewer than m centres inside, so more than k - m outside, or at least m
+inside. Every set of k centres meets the demands of one of the last cases, so the least of their bounds holds for all.
+For v >= 0 a demand "at least b centres in S" adds b v to the bound, and takes v from phi at the centres in S.
 """
 
 from __future__ import annotations
@@ -106,7 +106,8 @@ def _turn(axes: Floats, width: int) -> tuple[Floats, float]:
     if axes.size != width * width:
         raise CertificateError("witness: 'cases' has arrays of the wrong lengths.")
     turn = axes.reshape(width, width)
-    skew = float(np.linalg.norm(turn.T @ turn - np.eye(width)))
+    near = bool(np.abs(turn).max() <= 2.0)
+    skew = float(np.linalg.norm(turn.T @ turn - np.eye(width))) if near else np.inf
     if not skew <= 1e-9:
         raise CertificateError("witness: 'cases' has axes that are not orthonormal.")
     return turn, skew

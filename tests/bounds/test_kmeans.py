@@ -9,15 +9,17 @@ from hypothesis import strategies as st
 
 from certiclust.bounds import kmeans, kmeans_boxes, kmeans_sdp
 from certiclust.bounds import kmeans_kernels as kernels
-from certiclust.bounds.kmeans import centred, kmeans_bound, split
-from certiclust.bounds.kmeans_boxes import descend
+from certiclust.bounds.kmeans import kmeans_bound
 from certiclust.bounds.kmeans_kernels import smooth
+from certiclust.bounds.kmeans_price import descend, price
+from certiclust.bounds.kmeans_rows import centred, cluster_means, nearest, split
 from certiclust.certificates import kmeans as replayed
+from certiclust.certificates.kmeans_cases import cases_bound
 from tests.bounds.kmeans_truth import optimum
 from tests.instances import POINT_KINDS, points, quick
 
 seeds = st.integers(0, 10**6)
-REPLAY = {"boxes": replayed.boxes_bound, "sdp": replayed.sdp_bound}
+REPLAY = {"boxes": replayed.boxes_bound, "cases": cases_bound, "sdp": replayed.sdp_bound}
 
 
 def never():
@@ -33,7 +35,7 @@ def instance(seed, most=8):
     w = [np.ones(n), rng.integers(1, 4, n) * 1.0, rng.random(n) ** 3 * 5 + 1e-6][int(rng.integers(3))]
     k = int(rng.integers(1, n + 1))
     centers = X[np.sort(rng.permutation(n)[:k])]
-    labels = kmeans._nearest(X, centers)
+    labels = nearest(X, centers)
     upper = float(w @ np.square(X - centers[labels]).sum(axis=1))
     return rng, X, w, k, centers, labels, upper
 
@@ -75,7 +77,16 @@ def test_descend(seed):
     X, w = rng.normal(size=(12, 2)), rng.random(12) + 0.1
     u = w * rng.random(12) * 4
     starts = rng.normal(size=(5, 2))
-    centers, values = descend(X, w, u, starts, 2, lambda: False)
+    inside = starts - rng.random((5, 2)), starts + rng.random((5, 2))
+    for start, lo, hi, center, value in zip(starts, *inside, *descend(X, w, u, starts, 2, never, inside), strict=True):
+        assert np.all((center >= lo) & (center <= hi))
+        assert phi(X, w, u, center) == pytest.approx(value, abs=1e-12)
+        assert value <= phi(X, w, u, start) + 1e-12
+        covered = w * np.square(X - center).sum(axis=1) < u
+        if covered.any():
+            mean = np.average(X[covered], axis=0, weights=w[covered])
+            assert phi(X, w, u, np.clip(mean, lo, hi)) >= value - 1e-9
+    centers, values = descend(X, w, u, starts, 2, never)
     for start, center, value in zip(starts, centers, values, strict=True):
         assert value == pytest.approx(phi(X, w, u, center), abs=1e-12)
         assert value <= phi(X, w, u, start) + 1e-12
@@ -97,8 +108,8 @@ def test_halve(power, seed):
     high = low + rng.random((3, width)) * 3
     everyone = np.tile(np.arange(10, dtype=np.int32), 3)
     half, kept = np.empty((6, 2 * width + 4)), np.empty(60, np.int32)
-    goal = -float(rng.random() * u.sum())
-    inside, ends, read = kernels.halve(X, w, u, power, low, high, everyone, np.array([10, 20, 30]), goal, half, kept)
+    goals = -rng.random(3) * u.sum()
+    inside, ends, read = kernels.halve(X, w, u, power, low, high, everyone, np.array([10, 20, 30]), goals, half, kept)
     assert read == 60
     lists = np.split(kept[: ends[-1]], ends[:-1]) if len(ends) else []
     starts = dict(zip(np.flatnonzero(half[:, -1] == 1.0), lists, strict=True))
@@ -130,7 +141,7 @@ def test_halve(power, seed):
             expected += max(w[covered] @ d - np.abs(slope) @ (hi - lo) / 2, w[covered] @ near[covered])
         assert bound == pytest.approx(expected, abs=1e-11)
         assert load == pytest.approx(u[reached].sum())
-        assert opened == (bound < goal)
+        assert opened == (bound < goals[t // 2])
         if opened:
             np.testing.assert_array_equal(starts[t], np.flatnonzero(reached))
 
@@ -142,7 +153,7 @@ def test_balance_brings_the_means_of_blocks_together(seed):
     n, k, count = 40, 3, 4
     X, w = rng.normal(size=(n, 2)), rng.random(n) + 0.2
     labels, blocks = rng.integers(0, k, n), rng.integers(0, count, n)
-    offsets = X - kmeans._means(X, w, labels, k)[labels]
+    offsets = X - cluster_means(X, w, labels, k)[labels]
 
     def tables(blocks):
         sums, mass = np.zeros((k, count, 2)), np.zeros((k, count))
@@ -209,7 +220,7 @@ def test_any_multipliers_and_any_matrix_are_valid(seed):
     rows = centred(X, w)
     scale = max(upper, 1e-300) / len(X)
     u = rng.random(len(X)) * scale * 10.0 ** rng.uniform(-1, 2)
-    priced = kmeans_boxes.price(rows.points, w, u, 2, -math.inf if rng.random() < 0.3 else -0.1 * u.sum(), 1e5)
+    priced = price(rows.points, w, u, 2, -math.inf if rng.random() < 0.3 else -0.1 * u.sum(), 1e5)
     if not len(priced.centers):
         assert rows.safe(u.sum() + k * priced.lower - 1e-9 * u.sum() * k) <= best
     B = rng.random((len(X), len(X))) * scale * 10.0 ** rng.uniform(-2, 1)
@@ -243,7 +254,7 @@ def test_multipliers_suggest_the_optimum(improves):
     labels = np.arange(90) % 6
     X = np.array([(5.0 * (j % 3), 5.0 * (j // 3)) for j in range(6)])[labels]
     X += np.random.default_rng(0).normal(size=X.shape)
-    means = kmeans._means(X, np.ones(90), labels, 6)
+    means = cluster_means(X, np.ones(90), labels, 6)
     cost = float(np.square(X - means[labels]).sum())
     poor = means.copy()
     poor[:2] = means[0] + [[0.5, 0.0], [-0.5, 0.0]]
@@ -306,8 +317,8 @@ def test_the_same_answer_twice():
 
 def test_gap_tol_ends_it_early():
     X = np.random.default_rng(4).random((80, 2))
-    labels = kmeans._nearest(X, X[:6])
-    means = kmeans._means(X, np.ones(80), labels, 6)
+    labels = nearest(X, X[:6])
+    means = cluster_means(X, np.ones(80), labels, 6)
     cost = float(np.square(X - means[labels]).sum())
     work = []
     for tol in (0.0, 10.0):
@@ -324,7 +335,7 @@ def test_stop():
 
 
 def test_what_is_not_tried_says_so():
-    X = np.zeros((kmeans.MAX_POINTS + 1, 2))
+    X = np.zeros((kmeans.MAX_POINTS + 1, kmeans.FEW_COLUMNS + 1))
     X[0] = 1.0
     bound = kmeans_bound(X, np.ones(len(X)), 3, X[:3], 1.0)
     assert (bound.value, bound.witness) == (0.0, {})

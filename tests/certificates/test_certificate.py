@@ -635,7 +635,7 @@ def test_moved_swap_optimal(estimator):
     key = "centers" if estimator is KMeans else "swap_optimal"
     listed = certificate.witness[key]
     others = [j for j in range(len(X)) if j not in listed]
-    alone = {"tree", "boxes", "sdp"} & set(certificate.witness)  # these prove the bound by themselves
+    alone = {"tree", "boxes", "cases", "sdp"} & set(certificate.witness)  # these prove the bound by themselves
     claim = "guarantee" if alone else "lower_bound"
     refused(with_witness(certificate, key, sorted(others[:4])), claim)
     without = {name: value for name, value in certificate.witness.items() if name != key}

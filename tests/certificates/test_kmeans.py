@@ -11,10 +11,12 @@ from hypothesis import strategies as st
 from certiclust import Certificate, CertificateError, KMeans
 from certiclust.bounds import kmeans
 from certiclust.bounds.kmeans import kmeans_bound
+from certiclust.bounds.kmeans_rows import cluster_means, nearest
 from certiclust.certificates import data_fingerprint
 from certiclust.certificates.candidates import named_candidates
 from certiclust.space.candidates import ladder, midpoints, universal
 from tests.bounds.kmeans_truth import optimum
+from tests.bounds.test_kmeans_cases import forced
 from tests.space.test_candidates import FAMILIES, family
 
 
@@ -39,17 +41,19 @@ def example(kind, n=9, k=3):
     rng = np.random.default_rng(3)
     X, w = rng.normal(size=(n, 2)).round(3), rng.integers(1, 4, n) * 1.0
     labels = np.arange(n) % k
-    centers = kmeans._means(X, w, labels, k)
-    labels = kmeans._nearest(X, centers)
-    centers = kmeans._means(X, w, labels, k)
+    centers = cluster_means(X, w, labels, k)
+    labels = nearest(X, centers)
+    centers = cluster_means(X, w, labels, k)
     if kind == "sdp":
         return X, w, issued(X, w, centers, kmeans._sdp(X, w, k, labels, 0.0, lambda: False))
+    if kind == "cases":
+        return X, w, issued(X, w, centers, forced(X, w, k, centers, rng, 2))
     bounds = kmeans.KMeansBounds(X, w, k)
     bounds.boxes(centers, float(w @ np.square(X - centers[labels]).sum(axis=1)))
     return X, w, issued(X, w, centers, bounds.best)
 
 
-@pytest.mark.parametrize("kind", ["boxes", "sdp"])
+@pytest.mark.parametrize("kind", ["boxes", "cases", "sdp"])
 def test_round_trip(kind, tmp_path):
     X, w, certificate = example(kind)
     assert certificate.lower_bound > 0.1 * certificate.cost
@@ -60,7 +64,7 @@ def test_round_trip(kind, tmp_path):
     loaded.verify(X, w)
 
 
-@pytest.mark.parametrize("kind", ["boxes", "sdp"])
+@pytest.mark.parametrize("kind", ["boxes", "cases", "sdp"])
 def test_a_large_witness_goes_to_a_file_of_its_own(kind, tmp_path, monkeypatch):
     monkeypatch.setattr("certiclust.certificates.certificate.MAX_JSON", 1000)
     X, w, certificate = example(kind)
@@ -69,7 +73,7 @@ def test_a_large_witness_goes_to_a_file_of_its_own(kind, tmp_path, monkeypatch):
     Certificate.load(tmp_path / "c.json").verify(X, w)
 
 
-@pytest.mark.parametrize("kind", ["boxes", "sdp"])
+@pytest.mark.parametrize("kind", ["boxes", "cases", "sdp"])
 @settings(derandomize=True, deadline=None, max_examples=150)
 @given(data=st.data())
 def test_a_changed_certificate_is_refused_or_still_true(kind, data):
@@ -111,10 +115,10 @@ def test_a_changed_certificate_is_refused_or_still_true(kind, data):
     assert changed.lower_bound <= optimum(X, w, changed.n_clusters)
 
 
-EXAMPLES = {kind: example(kind) for kind in ("boxes", "sdp")}
+EXAMPLES = {kind: example(kind) for kind in ("boxes", "cases", "sdp")}
 
 
-@pytest.mark.parametrize("kind", ["boxes", "sdp"])
+@pytest.mark.parametrize("kind", ["boxes", "cases", "sdp"])
 def test_a_bound_raised_beyond_its_witness_is_refused(kind):
     X, w, certificate = EXAMPLES[kind]
     certificate.verify(X, w)
@@ -154,6 +158,30 @@ def test_malicious_boxes():
     ):
         with pytest.raises(CertificateError, match=words):
             boxes_with(certificate, **changes).verify(X, w)
+
+
+def test_malicious_cases():
+    X, w, certificate = EXAMPLES["cases"]
+    evidence = certificate.witness["cases"]
+    size = len(evidence["u"])
+    for changes, words in (
+        ({"cases": []}, "between 1 and"),
+        ({"cases": [4, 0, 0]}, "between 1 and"),
+        ({"cases": [1, 0], "regions": evidence["regions"][:4]}, "too early"),
+        ({"cases": [0, 0], "regions": []}, "belong nowhere"),
+        ({"regions": [33] * len(evidence["regions"])}, "outside of the bounding box"),
+        ({"regions": [-1] * len(evidence["regions"])}, "outside of the bounding box"),
+        ({"regions": evidence["regions"][:-1]}, "with their regions"),
+        ({"u": [-1] * size}, "not negative"),
+        ({"u": [1] * (size - 1)}, "lengths"),
+        ({"units": [9.9e279] * 3, "u": [2**62] * size}, "too large"),
+        ({"axes": [1.0, 0.5, 0.0, 1.0]}, "orthonormal"),
+        ({"axes": [1.0, 0.0, 0.0]}, "lengths"),
+        ({"tree_ends": [10**12] * 3}, "boxes"),
+    ):
+        changed = {**certificate.witness, "cases": {**evidence, **changes}}
+        with pytest.raises(CertificateError, match=words):
+            replace(certificate, witness=changed).verify(X, w)
 
 
 def test_malicious_matrices():
