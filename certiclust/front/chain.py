@@ -31,8 +31,8 @@ SHARES: dict[type, tuple[float, float]] = {
     KMedian: (0.25, 0.05),
     FairKMedian: (0.25, 0.05),
     KMeans: (0.5, 0.1),
-    KCenter: (0.5, 0.1),
-    KTMM: (1.0, 0.08),
+    KCenter: (0.25, 0.075),
+    KTMM: (1.0, 0.07),
 }
 #: What the first size took counts as this part of its share at least.
 LEAST = 0.4

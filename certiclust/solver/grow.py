@@ -153,12 +153,13 @@ def _merge_closest(problem: KTMMProblem, labels: NDArray[np.int32], seed: int) -
     order = np.argsort(labels, kind="stable")
     starts = np.searchsorted(labels[order], np.arange(count))
     rows = _drawn(np.ones(space.n), space.n, seed)
-    width = np.zeros((count, count))
+    width = np.empty((count, count))
     size = max(1, BLOCK // space.n)
-    for first in range(0, len(rows), size):
-        part = rows[first : first + size]
-        farthest = np.maximum.reduceat(space.distances(part)[:, order], starts, axis=1)
-        np.maximum.at(width, labels[part], farthest)
+    for c in range(count):
+        members, farthest = rows[labels[rows] == c], np.zeros(space.n)
+        for first in range(0, len(members), size):
+            np.maximum(farthest, space.distances(members[first : first + size]).max(axis=0), out=farthest)
+        width[c] = np.maximum.reduceat(farthest[order], starts)
     width = np.maximum(width, width.T)
     np.fill_diagonal(width, np.inf)
     one, other = sorted(np.unravel_index(int(np.argmin(width)), width.shape))
