@@ -1,4 +1,4 @@
-"""Every number of clusters on one space: each size starts from the one before, with a part of the usual work."""
+"""Every number of clusters on one space: each size from a neighbour, or all from one run of GSEMO."""
 
 from __future__ import annotations
 
@@ -44,10 +44,11 @@ DOWN = KMedian, FairKMedian, KTMM
 def sweep(estimator: CertifiedClusterer, X: Any, k_max: int, *, k_min: int = 1, sample_weight: Any = None) -> Front:
     """Cluster with every number of clusters from `k_min` to `k_max`, and prove how good each answer is.
 
-    The distances are computed once, every size starts from the solution and the multipliers of a neighbouring size, and
-    searches and bounds get about a tenth of the work of a fit. A size that would cost more than a smaller one starts
-    from that one with a centre more (or a cluster split): costs never rise with k. Fair k-median is fitted size by size
-    instead, because its constraint changes with k.
+    The distances are computed once, and every size starts from the solution and the multipliers of a neighbouring
+    size; searches and bounds get about a tenth of the work of a fit, the largest size more. A size that would cost more
+    than a smaller one starts from that one with a centre more (or a cluster split): costs never rise with k, but for
+    fair k-median, whose constraint changes with k. ``algorithm="gsemo"`` is one run of GSEMO for all sizes, and for fair
+    k-median one for each.
 
     Parameters
     ----------
