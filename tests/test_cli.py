@@ -94,7 +94,9 @@ def test_help():
 
 
 @pytest.mark.parametrize(
-    "arguments", [["dance"], ["demo", "twice"], ["--loud"], ["sweep", "x.csv", "--k-max", "many"], ["fit", "-k"]], ids=str
+    "arguments",
+    [["dance"], ["demo", "twice"], ["--loud"], ["sweep", "x.csv", "--k-max", "many"], ["fit", "-k"]],
+    ids=str,
 )
 def test_bad_usage_is_one_line(arguments):
     result = run(*arguments)

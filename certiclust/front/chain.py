@@ -47,8 +47,8 @@ def sweep(estimator: CertifiedClusterer, X: Any, k_max: int, *, k_min: int = 1, 
     The distances are computed once, and every size starts from the solution and the multipliers of a neighbouring
     size; searches and bounds get about a tenth of the work of a fit, the largest size more. A size that would cost more
     than a smaller one starts from that one with a centre more (or a cluster split): costs never rise with k, but for
-    fair k-median, whose constraint changes with k. ``algorithm="gsemo"`` is one run of GSEMO for all sizes, and for fair
-    k-median one for each.
+    fair k-median, whose constraint changes with k. ``algorithm="gsemo"`` is one run of GSEMO for all sizes; for fair
+    k-median it is one for each.
 
     Parameters
     ----------

@@ -76,7 +76,9 @@ def _reason(
     if most <= WIDE:
         text += f", and no {k + 1} clusters can save more than another {most:.1%}"
     else:  # a bound that allows nearly anything is not worth saying
-        text += f", and the {k + 1} clusters found save another {max(0.0, costs[place] - costs[place + 1]) / saving:.1%}"
+        text += (
+            f", and the {k + 1} clusters found save another {max(0.0, costs[place] - costs[place + 1]) / saving:.1%}"
+        )
     if proved:
         return f"{text}; the bounds prove that the curve of the optima has its knee there."
     rivals = sizes[(at_most > at_least[place]) & (sizes != k)]

@@ -152,9 +152,7 @@ class FairStrategy(KMedianStrategy):
         As for k-median; the multipliers are those of the points.
     """
 
-    def __init__(
-        self, costs: FairCosts, instance: Instance, limits: Limits, seed: int, begin: Start = NOWHERE
-    ) -> None:
+    def __init__(self, costs: FairCosts, instance: Instance, limits: Limits, seed: int, begin: Start = NOWHERE) -> None:
         super().__init__(costs.search, instance, limits, seed, replace(begin, multipliers=None))
         self.costs, self.begin = costs, begin
         self._warm = begin.multipliers is not None

@@ -164,7 +164,9 @@ class KMedianStrategy(Strategy):
         self.live: Ints = np.arange(cost.shape[0])
         self.fixed = np.zeros(cost.shape[0], np.int8)
         self._warm = u is not None
-        self.u = start_multipliers(best.c1, best.c2, instance.k) if u is None else risen(u, best.c1, best.c2, instance.k)
+        self.u = (
+            start_multipliers(best.c1, best.c2, instance.k) if u is None else risen(u, best.c1, best.c2, instance.k)
+        )
         self.share: Floats = np.zeros(cost.shape[0])
         self.root = Node(-1, -1, 0)
         self.tree: Tree | None = None

@@ -30,7 +30,9 @@ def test_time_iterations_cost_bound_and_gap_fit_80_columns(upper):
     for part in ("1234.5 s", "123M iter.", f"cost {upper:.6g}", "bound ", "gap 23.46%"):
         assert part in line
     assert fitting("k-median, k = 2", at(1.25), 200) == f"k-median, k = 2  {said(at(1.25))}"
-    assert fitting("k-median, k = 2", at(1.25), 70) == "k-median, k = 2  1.2 s  1234 iter.  cost 10  bound 8  gap 25.00%"
+    assert (
+        fitting("k-median, k = 2", at(1.25), 70) == "k-median, k = 2  1.2 s  1234 iter.  cost 10  bound 8  gap 25.00%"
+    )
 
 
 def test_plain_lines_at_most_one_a_second_and_the_last():

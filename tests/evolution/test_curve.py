@@ -74,7 +74,7 @@ def test_replay_gives_the_same_population_and_the_same_records(problem):
                     assert len(set(at.apart.tolist())) == size + 1
                     assert naive.separation(D, at.apart) == at.h
             elif problem not in MAX:
-                best = max((s for s in population if s <= size))
+                best = max(s for s in population if s <= size)
                 assert frozenset(at.centers.tolist()) == population[best][0]
         assert m >= k
 
