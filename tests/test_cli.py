@@ -95,14 +95,14 @@ def test_help():
 
 @pytest.mark.parametrize(
     "arguments",
-    [["dance"], ["demo", "twice"], ["--loud"], ["sweep", "x.csv", "--k-max", "many"], ["fit", "-k"]],
+    [["dance"], ["demo", "twice"], ["--loud"], ["sweep", "x.csv", "--k-max=many"], ["fit", "-k"]],
     ids=str,
 )
 def test_bad_usage_is_one_line(arguments):
     result = run(*arguments)
     assert result.exit_code == 2
     assert result.stdout == ""
-    assert arguments[-1] in result.stderr
+    assert arguments[-1].split("=")[0] in result.stderr
     assert result.stderr.startswith("certiclust: ")
     assert result.stderr.count("\n") == 1
     assert "Traceback" not in result.stderr
