@@ -33,7 +33,7 @@ SHARES: dict[type, tuple[float, float]] = {
     FairKMedian: (0.15, 0.05),
     KMeans: (0.5, 0.1),
     KCenter: (0.25, 0.075),
-    KTMM: (1.0, 0.07),
+    KTMM: (1.0, 0.055),
 }
 #: What the first size took counts as this part of its share at least.
 LEAST = 0.4

@@ -83,7 +83,7 @@ def test_gsemo_is_one_run_for_all_sizes(estimator):
         assert "every size up to 5 in one run, 4,000 iterations" in front.certificate(k).method
         front.certificate(k).verify(CLOUD)
         if estimator in (KCenter, KTMM):
-            assert front.certificate(k).guarantee["ratio"] == 2.0
+            assert front.certificate(k).guarantee.ratio == 2.0
             assert front.lower_bounds[k - 2] > 0
     untold = sweep(estimator(random_state=0, algorithm="gsemo"), CLOUD[:12], 3)
     assert (np.diff(untold.costs) <= 0).all()
