@@ -2,7 +2,7 @@
 
 CPU seconds of one process, compiled before. `ratio` is the CPU of the sweep over that of the fit, `above` how much the
 sweep's cost at k = 20 exceeds the fit's, `monotone` whether no size costs more than a smaller one. A row passes if the
-ratio is at most 3 and the costs are monotone; fair k-median is fitted size by size, and its costs may rise with k.
+ratio is at most 3 and the costs are monotone; those of fair k-median may rise with k.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def ktmm(seeds: list[int]) -> Iterator[Row]:
 
 
 def fair(seeds: list[int]) -> Iterator[Row]:
-    """Fair k-median, n = 2000, k = 1 to 20, size by size."""
+    """Fair k-median, n = 2000, k = 1 to 20."""
     return compared(FairKMedian, seeds)
 
 

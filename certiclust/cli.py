@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
 from typer.core import TyperGroup
@@ -24,18 +24,20 @@ if TYPE_CHECKING:
     from certiclust.io import Reading
 
 #: What bad usage raises; click comes with typer, under a name that depends on its version.
-UsageError = typer.BadParameter.__bases__[0]
+UsageError = cast(type[typer.BadParameter], typer.BadParameter.__bases__[0])
 
 
 class _OneLine(TyperGroup):
     """Commands whose wrong use is told in one line, as wrong input is."""
 
-    def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
+    def main(self, *args: Any, **extra: Any) -> Any:
         """Run a command; bad usage ends with one line on stderr and exit code 2."""
-        if not standalone_mode:
-            return super().main(*args, standalone_mode=False, **extra)
+        alone = extra.get("standalone_mode", True)
+        extra["standalone_mode"] = False
+        if not alone:
+            return super().main(*args, **extra)
         try:
-            sys.exit(super().main(*args, standalone_mode=False, **extra) or 0)
+            sys.exit(super().main(*args, **extra) or 0)
         except UsageError as error:
             if "NoArgs" in type(error).__name__:  # its message is the whole help
                 error.show()

@@ -93,10 +93,16 @@ def test_help():
         assert command in result.stdout
 
 
-@pytest.mark.parametrize("arguments", [["dance"], ["demo", "twice"], ["--loud"]], ids=str)
-def test_bad_usage(arguments):
+@pytest.mark.parametrize(
+    "arguments",
+    [["dance"], ["demo", "twice"], ["--loud"], ["sweep", "x.csv", "--k-max=many"], ["fit", "-k"]],
+    ids=str,
+)
+def test_bad_usage_is_one_line(arguments):
     result = run(*arguments)
     assert result.exit_code == 2
     assert result.stdout == ""
-    assert arguments[-1] in result.stderr
+    assert arguments[-1].split("=")[0] in result.stderr
+    assert result.stderr.startswith("certiclust: ")
+    assert result.stderr.count("\n") == 1
     assert "Traceback" not in result.stderr

@@ -1,4 +1,4 @@
-"""Every number of clusters on one space: each size starts from the one before, with a part of the usual work."""
+"""Every number of clusters on one space: each size from a neighbour, or all from one run of GSEMO."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from numbers import Integral
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state, check_scalar
 
@@ -18,7 +19,7 @@ from certiclust.estimators._base import CertifiedClusterer
 from certiclust.estimators._progress import shown_progress
 from certiclust.evolution.interrupt import catch_interrupt
 from certiclust.front.front import Front
-from certiclust.problems import Problem
+from certiclust.problems import FairKMedianProblem, Problem
 from certiclust.solver import Budget, Result, Start, solve
 from certiclust.solver.grow import at_least_as_good, grown, shrunk
 
@@ -29,10 +30,10 @@ if TYPE_CHECKING:
 #: that each other size gets, from so many rows on; fewer rows get more of it, up to a limit.
 SHARES: dict[type, tuple[float, float]] = {
     KMedian: (0.25, 0.05),
-    FairKMedian: (0.25, 0.05),
+    FairKMedian: (0.15, 0.05),
     KMeans: (0.5, 0.1),
-    KCenter: (0.5, 0.1),
-    KTMM: (1.0, 0.08),
+    KCenter: (0.25, 0.075),
+    KTMM: (1.0, 0.055),
 }
 #: What the first size took counts as this part of its share at least.
 LEAST = 0.4
@@ -44,10 +45,11 @@ DOWN = KMedian, FairKMedian, KTMM
 def sweep(estimator: CertifiedClusterer, X: Any, k_max: int, *, k_min: int = 1, sample_weight: Any = None) -> Front:
     """Cluster with every number of clusters from `k_min` to `k_max`, and prove how good each answer is.
 
-    The distances are computed once, every size starts from the solution and the multipliers of a neighbouring size, and
-    searches and bounds get about a tenth of the work of a fit. A size that would cost more than a smaller one starts
-    from that one with a centre more (or a cluster split): costs never rise with k. Fair k-median is fitted size by size
-    instead, because its constraint changes with k.
+    The distances are computed once, and every size starts from the solution and the multipliers of a neighbouring
+    size; searches and bounds get about a tenth of the work of a fit, the largest size more. A size that would cost more
+    than a smaller one starts from that one with a centre more (or a cluster split): costs never rise with k, but for
+    fair k-median, whose constraint changes with k. ``algorithm="gsemo"`` is one run of GSEMO for all sizes; for fair
+    k-median it is one for each.
 
     Parameters
     ----------
@@ -130,7 +132,7 @@ class _Chain:
         base._check_memory(largest, every_size=True)
         with shown_progress(base.verbose, f"{largest.name}, k = 1 to {largest.k}") as callbacks:
             results = solve_every_size(
-                lambda k: self._member(k)._problem(self.space),
+                self._problem,
                 self.sizes,
                 Budget(base._every_size_iterations(largest), base._time_left(self.start)),
                 random_state=self.seed,
@@ -138,7 +140,7 @@ class _Chain:
                 callbacks=callbacks,
             )
         for k, result in results.items():
-            self._fit(self._member(k)._problem(self.space), result)
+            self._fit(self._problem(k), result)
 
     def _order(self) -> list[tuple[int, int]]:
         """Return the sizes in the order in which they are solved, each with the direction that it comes from."""
@@ -168,10 +170,18 @@ class _Chain:
         neighbour = self.results.get(k - step)
         if neighbour is None or self.base.algorithm != "auto":
             return None
-        problem = self._member(k)._problem(self.space)
+        problem = self._problem(k)
         if step < 0:
             return replace(shrunk(problem, neighbour, self.seed), ranking=self.ranking)
         return grown(problem, neighbour, self.seed)
+
+    def _problem(self, k: int) -> Problem:
+        """Return the problem of one size; sorted distances have the fair radii of points of equal weight."""
+        problem = self._member(k)._problem(self.space)
+        if isinstance(problem, FairKMedianProblem) and self.ranking is not None and np.ptp(self.space.weights) == 0:
+            radii = np.ascontiguousarray(self.ranking.distance[:, -(-self.space.n // k) - 1])
+            return replace(problem, known_radii=radii)
+        return problem
 
     def _member(self, k: int) -> CertifiedClusterer:
         member = copy(self.base)
@@ -180,8 +190,7 @@ class _Chain:
 
     def _solve(self, k: int, seconds: float | None, begin: Start | None) -> None:
         """Solve one size, and fit its estimator."""
-        member = self._member(k)
-        problem = member._problem(self.space)
+        member, problem = self._member(k), self._problem(k)
         first, other = next(shares for kind, shares in SHARES.items() if isinstance(member, kind))
         few = max(1.0, MANY_ROWS / self.space.n)
         share = min(1.0, few * first) if begin is None else min(MOST, few * other * self.pace)

@@ -34,6 +34,8 @@ class FairKMedianProblem(SumProblem):
         Whether every point itself is a constraint, in place of the balls.
     relax : bool
         Whether a larger beta will do where no strictly fair set was found.
+    known_radii : ndarray or None
+        The fair radii, where they are known already.
     """
 
     name: ClassVar[str] = "fair k-median"
@@ -41,6 +43,7 @@ class FairKMedianProblem(SumProblem):
     factor: float = 6.0
     strict: bool = False
     relax: bool = False
+    known_radii: FloatArray | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -52,7 +55,7 @@ class FairKMedianProblem(SumProblem):
     @cached_property
     def radii(self) -> FloatArray:
         """The fair radius r(v) of every point."""
-        return fair_radii(self.space, self.k)
+        return fair_radii(self.space, self.k) if self.known_radii is None else self.known_radii
 
     @cached_property
     def ball_centers(self) -> IntArray:

@@ -81,7 +81,8 @@ def solve_every_size(
                 timed_out=timed_out,
             )
             smaller = results.get(k - 1)
-            if smaller is not None and cost > smaller.cost:  # P compares f1: the least radius may be a smaller size's
+            if isinstance(problem, MaxProblem) and smaller is not None and cost > smaller.cost:
+                # P compares f1, and the least cost seen may be a smaller size's.
                 result = at_least_as_good(problem, result, smaller, random_state)
             results[k] = result
     return results

@@ -295,18 +295,21 @@ def single_fair_center(problem: FairKMedianProblem, weights: Floats, instance: I
     for part, distances in space.blocks():
         cost = distances * weights
         totals[part] = cost.sum(axis=1)
-        out = distances > loose if strict else np.zeros(cost.shape, dtype=bool)
-        u[:n] = np.maximum(u[:n], np.where(out, 0.0, cost).max(axis=0))
-        forbidden[:n] |= out.any(axis=0)
         if strict:
+            out = distances > loose
+            cost[out] = 0.0
+            forbidden[:n] |= out.any(axis=0)
             unfair[part] |= (distances > reach).any(axis=1)
+        u[:n] = np.maximum(u[:n], cost.max(axis=0))
     best = int(np.argmin(np.where(unfair, np.inf, totals)))
     u[forbidden] += totals[best]
     least = np.inf
     for part, distances in space.blocks():
-        gain = np.minimum(distances * weights - u[:n], 0.0)
+        gain = distances * weights
+        gain -= u[:n]
+        np.minimum(gain, 0.0, out=gain)
         if strict:
-            gain = np.where(distances > loose, 0.0, gain)
+            gain[distances > loose] = 0.0
         least = min(least, float((gain.sum(axis=1) - u[n:] @ doubted[:, part]).min()))
     value = float(u.sum()) + least - instance.margin(u.size, 2.0 * float(u.sum()))
     lower = min(float(totals[best]), max(0.0, value))

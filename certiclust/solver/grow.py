@@ -7,9 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from certiclust.bounds import swap_bound
-from certiclust.evolution.swaps import least_swap_change
-from certiclust.problems import KCenterProblem, KMeansProblem, KMedianProblem, KTMMProblem, Problem, SumProblem
+from certiclust.problems import KCenterProblem, KMeansProblem, KMedianProblem, KTMMProblem, MaxProblem, Problem
 from certiclust.solver.ktmm_run import split
 from certiclust.solver.solve import Result
 from certiclust.solver.start import Start
@@ -58,16 +56,15 @@ def grown(problem: Problem, smaller: Result, seed: int) -> Start:
     return Start()
 
 
-def at_least_as_good(problem: Problem, result: Result, smaller: Result, seed: int) -> Result:
-    """Return what Algorithm 1 found for k, or a smaller solution with one cluster more, if that costs less.
+def at_least_as_good(problem: MaxProblem, result: Result, smaller: Result, seed: int) -> Result:
+    """Return what GSEMO found for k, or a smaller solution with one cluster more, if that costs less.
 
-    What Algorithm 1 proved about the optimum still holds, and its ratio for a lower cost all the more; which swaps
-    improve a set of centres is looked at again.
+    What was proved about the optimum still holds, and the ratio for a lower cost all the more.
     """
     begin = grown(problem, smaller, seed)
-    bound, labels = result.bound, None
-    if begin.labels is not None:
-        assert isinstance(problem, KTMMProblem)
+    labels = None
+    if isinstance(problem, KTMMProblem):
+        assert begin.labels is not None
         parted = split(begin.labels, problem.k)
         reach = problem.reach(parted)
         centers, labels = problem.central(parted, reach)
@@ -77,14 +74,10 @@ def at_least_as_good(problem: Problem, result: Result, smaller: Result, seed: in
         centers, cost = begin.centers, problem.cost(begin.centers)
     if cost >= result.cost:
         return result
-    if isinstance(problem, SumProblem) and bound is not None:
-        bound = swap_bound(problem, centers, least_swap_change(problem, centers))
     method = f"{result.method}; taken from k = {problem.k - 1} with one cluster more, which costs less"
     history = result.history.copy()
     history["upper"][-1] = cost
-    return replace(
-        result, centers=centers, labels=labels, cost=cost, bound=bound, history=history, method=method, complete=True
-    )
+    return replace(result, centers=centers, labels=labels, cost=cost, history=history, method=method, complete=True)
 
 
 def shrunk(problem: Problem, larger: Result, seed: int) -> Start:
@@ -153,12 +146,13 @@ def _merge_closest(problem: KTMMProblem, labels: NDArray[np.int32], seed: int) -
     order = np.argsort(labels, kind="stable")
     starts = np.searchsorted(labels[order], np.arange(count))
     rows = _drawn(np.ones(space.n), space.n, seed)
-    width = np.zeros((count, count))
+    width = np.empty((count, count))
     size = max(1, BLOCK // space.n)
-    for first in range(0, len(rows), size):
-        part = rows[first : first + size]
-        farthest = np.maximum.reduceat(space.distances(part)[:, order], starts, axis=1)
-        np.maximum.at(width, labels[part], farthest)
+    for c in range(count):
+        members, farthest = rows[labels[rows] == c], np.zeros(space.n)
+        for first in range(0, len(members), size):
+            np.maximum(farthest, space.distances(members[first : first + size]).max(axis=0), out=farthest)
+        width[c] = np.maximum.reduceat(farthest[order], starts)
     width = np.maximum(width, width.T)
     np.fill_diagonal(width, np.inf)
     one, other = sorted(np.unravel_index(int(np.argmin(width)), width.shape))

@@ -21,8 +21,8 @@ FloatArray = NDArray[np.float64]
 
 #: Points of the working set at most.
 MAX_WORKING_SET = 400
-#: Starts and steps of the search for points far apart.
-DISPERSIONS, DISPERSION_STEPS = 6, 150
+#: Starts and steps of the search for points far apart, and the share of the usual work below which there are few.
+DISPERSIONS, DISPERSION_STEPS, FEW_DISPERSIONS = 6, 150, 0.1
 #: Colours tried and distances read in the first round.
 FIRST_NODES, FIRST_WORK = 20_000, 3e7
 #: Working sets tried in one round at most.
@@ -132,7 +132,9 @@ class KTMMStrategy(Strategy):
         share = limits.share * (1.0 if limits.goal is None else GOAL_SHARE)
         self._budget = limits.work if limits.work is not None else share * default_work(space.n)
         self.pool.add(self.labels, space.n)
-        starts = [farthest_first(space, self.k + 1, s * space.n // DISPERSIONS)[0] for s in range(DISPERSIONS)]
+        # A small share of the work is better spent on colourings.
+        tries = DISPERSIONS if limits.share >= FEW_DISPERSIONS else 2
+        starts = [farthest_first(space, self.k + 1, s * space.n // tries)[0] for s in range(tries)]
         self.h, self.apart = apart_points(self.matrix, self.k, starts, DISPERSION_STEPS, limits.should_stop)
         for start in starts[1:]:
             self.pool.add(space.assign(np.sort(start[: self.k]))[0], space.n)

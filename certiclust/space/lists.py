@@ -56,13 +56,13 @@ class Ranking(NamedTuple):
 
     Attributes
     ----------
-    index, distance
-        Client ``i`` sees candidates ``index[i]`` at ascending distances ``distance[i]``.
+    nearest, distance
+        Client ``i`` sees candidates ``nearest[i]`` at ascending distances ``distance[i]``.
     weights
         Weights of the clients, in the unit in which costs are counted.
     """
 
-    index: Index
+    nearest: Index
     distance: Floats
     weights: Floats
 
@@ -82,15 +82,15 @@ def rank_candidates(
         Polled between blocks.
     """
     m, n = distances.shape
-    index, ascending = np.empty((n, m), np.uint32), np.empty((n, m))
+    nearest, ascending = np.empty((n, m), np.uint32), np.empty((n, m))
     for part in gen_batches(n, max(1, 500_000 // m)):
         block = np.ascontiguousarray(distances[:, part].T)
         order = np.argsort(block, axis=1)
-        index[part] = order
+        nearest[part] = order
         ascending[part] = np.take_along_axis(block, order, axis=1)
         if should_stop is not None and should_stop():
             return None
-    return Ranking(index, ascending, weights)
+    return Ranking(nearest, ascending, weights)
 
 
 def build_lists(
@@ -129,7 +129,7 @@ def build_lists(
     if ranking is None:
         return sorted_lists(col_ptr, col_idx, col_val, radius, should_stop)
     row_ptr, row_idx, row_val = kernels.first_ranked(*ranking, col_idx, n)
-    for i in range(len(ranking.index), n):
+    for i in range(len(ranking.nearest), n):
         row_idx[row_ptr[i] : row_ptr[i + 1]] = near = np.flatnonzero(cost[:, i] < radius[i])
         row_val[row_ptr[i] : row_ptr[i + 1]] = cost[near, i]
         _sort_row(row_idx, row_val, slice(row_ptr[i], row_ptr[i + 1]))

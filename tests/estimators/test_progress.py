@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from certiclust import KTMM, FairKMedian, KCenter, KMeans, KMedian
-from certiclust.estimators._progress import ProgressLine, said, shown_progress
+from certiclust.estimators._progress import ProgressLine, fitting, said, shown_progress
 from certiclust.evolution import Progress
 
 
@@ -20,6 +20,19 @@ def test_what_is_said():
     assert said(at(1.0, lower=0.0)) == "   1.0 s  1,234 iterations  cost 10"
     assert said(at(1.0, upper=float("inf"), lower=3.0)) == "   1.0 s  1,234 iterations"
     assert said(at(0.0, upper=0.0, lower=0.0)).endswith("cost 0")
+
+
+@pytest.mark.parametrize("upper", [10.0, 2515.871234, 0.27932212345, 1.23456789e8, 8.1e-5])
+def test_time_iterations_cost_bound_and_gap_fit_80_columns(upper):
+    state = Progress(1234.5, 123_456_789, upper, upper / 1.23456, 0, True, 1, False)
+    line = fitting("fair k-median, k = 20", state, 80)
+    assert len(line) <= 80
+    for part in ("1234.5 s", "123M iter.", f"cost {upper:.6g}", "bound ", "gap 23.46%"):
+        assert part in line
+    assert fitting("k-median, k = 2", at(1.25), 200) == f"k-median, k = 2  {said(at(1.25))}"
+    assert (
+        fitting("k-median, k = 2", at(1.25), 70) == "k-median, k = 2  1.2 s  1234 iter.  cost 10  bound 8  gap 25.00%"
+    )
 
 
 def test_plain_lines_at_most_one_a_second_and_the_last():

@@ -98,7 +98,7 @@ def curve_moves(f1, m, k, population, equal_sizes):
 
 @pytest.mark.parametrize("problem", ["k-median", "k-center"])
 def test_the_population_has_the_exact_law(problem):
-    posed, iterations = tiny(problem), 12
+    posed, iterations = tiny(problem), 7
     f1, moves = evaluator(posed), {}
     law = {((frozenset(), f1(())),): 1.0}
     for _ in range(iterations):
@@ -118,7 +118,7 @@ def test_the_population_has_the_exact_law(problem):
         engine.advance(Limits(last=iterations))
         assert engine.iteration == iterations
         compiled[population_key(listed(engine.population))] += 1
-    for seed in range(600):
+    for seed in range(300):
         plain[population_key(listed(plain_curve(posed, iterations, random_choices(5, seed))))] += 1
     for drawn in (compiled, plain):
         assert set(drawn) <= set(keys)

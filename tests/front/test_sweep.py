@@ -75,6 +75,44 @@ def test_costs_optima_and_bounds_are_in_order(estimator, algorithm, seed, kind):
         assert front.lower_bounds[k - 1] >= min(front.certificate(k).lower_bound, front.costs[k - 1])
 
 
+@pytest.mark.parametrize("estimator", CHAINED)
+def test_gsemo_is_one_run_for_all_sizes(estimator):
+    front = sweep(estimator(random_state=0, algorithm="gsemo", max_iter=4000), CLOUD, 5, k_min=2)
+    assert {front.estimator(k).n_iter_ for k in front} == {4000}
+    for k in front:
+        assert "every size up to 5 in one run, 4,000 iterations" in front.certificate(k).method
+        front.certificate(k).verify(CLOUD)
+        if estimator in (KCenter, KTMM):
+            assert front.certificate(k).guarantee.ratio == 2.0
+            assert front.lower_bounds[k - 2] > 0
+    untold = sweep(estimator(random_state=0, algorithm="gsemo"), CLOUD[:12], 3)
+    assert (np.diff(untold.costs) <= 0).all()
+    with pytest.warns(ConvergenceWarning, match="no solution of size"):
+        sweep(estimator(random_state=0, algorithm="gsemo", max_iter=2), CLOUD, 5)
+
+
+def test_gsemo_for_all_sizes_runs_as_long_as_its_theorem_says():
+    X = CLOUD[:12]
+    front = sweep(KCenter(random_state=0, algorithm="gsemo", max_iter="theorem"), X, 3)
+    assert front.estimator(2).n_iter_ == int(np.ceil(np.e * 4 * (1 + 12 * 2)))
+    with pytest.raises(ValueError, match="above the limit of 1e9"):
+        sweep(KMedian(algorithm="gsemo", max_iter="theorem"), np.repeat(X, 200, axis=0), 3)
+
+
+def test_fair_sizes_come_from_one_space_and_keep_their_own_constraint():
+    X = np.random.default_rng(9).random((60, 2))
+    for mode in ("tight", "proven", "strict"):
+        front = sweep(FairKMedian(random_state=0, mode=mode, beta=2.0), X, 6)
+        for k in front:
+            alone = FairKMedian(k, random_state=0, mode=mode, beta=2.0).fit(X)
+            found = front.estimator(k)
+            assert_array_equal(found.radii_, alone.radii_)
+            assert found.cost_ >= alone.certificate_.lower_bound * (1 - 1e-9)
+            assert found.cost_ <= alone.cost_ * 1.05
+            assert found.certificate_.lower_bound <= alone.cost_ * (1 + 1e-9)
+            found.certificate_.verify(X)
+
+
 @pytest.mark.parametrize("estimator", ALL)
 def test_each_estimator_is_as_fit_leaves_one(estimator):
     front = sweep(estimator(random_state=0), CLOUD, 3)

@@ -1,5 +1,7 @@
 """From one size to the next: starts cost no more, and searches return nothing worse than their start."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -48,7 +50,7 @@ def test_one_cluster_more_costs_no_more(kind, seed, layout):
     assert found.bound.value <= found.cost * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("kind", [KMedianProblem, KCenterProblem, KTMMProblem])
+@pytest.mark.parametrize("kind", [KCenterProblem, KTMMProblem])
 def test_algorithm_one_is_never_above_the_smaller_size(kind):
     space = posed(kind, np.random.default_rng(3).random((30, 2)))
     smaller = solve(kind(space, 5), "auto", Budget(), random_state=0)
@@ -69,8 +71,26 @@ def test_the_centre_that_is_missed_least_goes():
     X = np.array([[0.0], [0.1], [5.0], [9.0]])
     space = posed(KMedianProblem, X)
     larger = solve(KMedianProblem(space, 4), "auto", Budget(), random_state=0)
-    start = shrunk(KMedianProblem(space, 3), larger)
+    start = shrunk(KMedianProblem(space, 3), larger, 0)
     assert start.centers.tolist() in ([0, 2, 3], [1, 2, 3])
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.sampled_from(["uniform", "grid", "duplicates", "collinear"]))
+def test_the_two_clusters_with_the_least_wide_union_are_merged(seed, layout):
+    rng = np.random.default_rng(seed)
+    X = points(rng, 10, layout)
+    space, k = posed(KTMMProblem, X), int(rng.integers(2, 6))
+    labels = np.concatenate([np.arange(k), rng.integers(0, k, 10 - k)]).astype(np.int32)
+    larger = replace(solve(KTMMProblem(space, k), "auto", Budget(), random_state=0), labels=labels)
+    merged = shrunk(KTMMProblem(space, k - 1), larger, 0).labels
+    D = space.distances(np.arange(10))
+    assert sorted(set(merged.tolist())) == list(range(k - 1))
+    assert all((merged[labels == c] == merged[labels == c][0]).all() for c in range(k))
+    together = next(c for c in range(k - 1) if len(set(labels[merged == c].tolist())) == 2)
+    one, other = sorted(set(labels[merged == together].tolist()))
+    across = {(a, b): D[np.ix_(labels == a, labels == b)].max() for a in range(k) for b in range(a + 1, k)}
+    assert across[one, other] == min(across.values())
 
 
 def test_multipliers_of_another_size_are_only_a_start():

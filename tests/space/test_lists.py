@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from certiclust.space import list_kernels as kernels
-from certiclust.space.lists import build_lists, choose_radius, restrict
+from certiclust.space.lists import build_lists, choose_radius, rank_candidates, restrict
 from tests.solver import brute
 
 quick = settings(derandomize=True, deadline=None, max_examples=100)
@@ -49,17 +49,34 @@ def test_lists_hold_exactly_the_pairs_below_the_radius(seed):
     check(build_lists(cost, radius), cost, radius)
 
 
+@quick
+@given(st.integers(0, 2**32 - 1))
+def test_lists_from_sorted_distances_are_the_same(seed):
+    """Ties, penalties beyond a reach, and clients (critical balls) that were not sorted."""
+    rng = np.random.default_rng(seed)
+    m, n, extra = rng.integers(1, 12, 3)
+    distances = rng.integers(0, 5, (m, n)) / 3.0
+    weights = rng.choice([0.3, 1.0, 7.0], n)
+    ranking = rank_candidates(distances, weights)
+    penalty = 100.0
+    cost = np.where(distances <= rng.choice([0.5, 1.0, 9.0], n), distances * weights, penalty)
+    cost = np.hstack([cost, np.where(rng.random((m, extra)) < 0.5, 0.0, penalty)])
+    radius = np.minimum(rng.choice([0.0, 0.4, 2.0, 1e9], n + extra), penalty)
+    check(build_lists(cost, radius, None, ranking), cost, radius)
+    assert rank_candidates(distances, weights, lambda: True) is None
+
+
 def test_lists_of_many_blocks_equal_those_of_one():
-    """4 million pairs per block: candidates come in several parts, clients are sorted in several parts."""
+    """6 million pairs per block: candidates come in several parts, clients are sorted in several parts."""
     rng = np.random.default_rng(0)
-    cost = rng.random((130, 40_000))
+    cost = rng.random((160, 40_000))
     radius = np.full(40_000, 0.05)
     check(build_lists(cost, radius), cost, radius)
 
 
 @pytest.mark.parametrize("polls", range(1, 5))
 def test_building_stops_when_asked(polls):
-    cost = np.random.default_rng(1).random((250, 40_000))  # 100 candidates per block: three blocks
+    cost = np.random.default_rng(1).random((250, 40_000))  # 150 candidates per block: two blocks
     asked = iter([False] * (polls - 1) + [True] * 99)
     assert build_lists(cost, np.full(40_000, 0.02), lambda: next(asked)) is None
 
