@@ -7,7 +7,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from certiclust.problems import KCenterProblem, KMeansProblem, KMedianProblem, KTMMProblem, MaxProblem, Problem
+from certiclust.bounds import swap_bound
+from certiclust.evolution.swaps import least_swap_change
+from certiclust.problems import KCenterProblem, KMeansProblem, KMedianProblem, KTMMProblem, Problem, SumProblem
 from certiclust.solver.ktmm_run import split
 from certiclust.solver.solve import Result
 from certiclust.solver.start import Start
@@ -56,13 +58,14 @@ def grown(problem: Problem, smaller: Result, seed: int) -> Start:
     return Start()
 
 
-def at_least_as_good(problem: MaxProblem, result: Result, smaller: Result, seed: int) -> Result:
-    """Return what GSEMO found for k, or a smaller solution with one cluster more, if that costs less.
+def at_least_as_good(problem: Problem, result: Result, smaller: Result, seed: int) -> Result:
+    """Return what an algorithm found for k, or a smaller solution with one cluster more, if that costs less.
 
-    What was proved about the optimum still holds, and the ratio for a lower cost all the more.
+    What was proved about the optimum still holds, and the ratio for a lower cost all the more; which swaps improve a
+    set of centres is looked at again.
     """
     begin = grown(problem, smaller, seed)
-    labels = None
+    bound, labels = result.bound, None
     if isinstance(problem, KTMMProblem):
         assert begin.labels is not None
         parted = split(begin.labels, problem.k)
@@ -74,10 +77,14 @@ def at_least_as_good(problem: MaxProblem, result: Result, smaller: Result, seed:
         centers, cost = begin.centers, problem.cost(begin.centers)
     if cost >= result.cost:
         return result
+    if isinstance(problem, SumProblem) and bound is not None:
+        bound = swap_bound(problem, centers, least_swap_change(problem, centers))
     method = f"{result.method}; taken from k = {problem.k - 1} with one cluster more, which costs less"
     history = result.history.copy()
     history["upper"][-1] = cost
-    return replace(result, centers=centers, labels=labels, cost=cost, history=history, method=method, complete=True)
+    return replace(
+        result, centers=centers, labels=labels, cost=cost, bound=bound, history=history, method=method, complete=True
+    )
 
 
 def shrunk(problem: Problem, larger: Result, seed: int) -> Start:

@@ -41,7 +41,7 @@ def optima(estimator, X, w, k_max):
 
 
 @pytest.mark.parametrize("estimator", CHAINED)
-@pytest.mark.parametrize("algorithm", ["auto", "gsemo"])
+@pytest.mark.parametrize("algorithm", ["auto", "gsemo", "nsga2"])
 @settings(max_examples=4, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.sampled_from(["cloud", "grid", "duplicates", "line", "far"]))
 def test_costs_optima_and_bounds_are_in_order(estimator, algorithm, seed, kind):
@@ -56,7 +56,7 @@ def test_costs_optima_and_bounds_are_in_order(estimator, algorithm, seed, kind):
     w = rng.integers(0, 3, 8).astype(float)
     w[0] = 1.0
     k_max = int((w > 0).sum())  # as many clusters as there are clients
-    options = {"algorithm": algorithm, "max_iter": 60 if algorithm == "gsemo" else None}
+    options = {"algorithm": algorithm, "max_iter": 60 if algorithm != "auto" else None}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         front = sweep(estimator(random_state=0, **options), X, k_max, sample_weight=w)
