@@ -41,6 +41,8 @@ class Contract:
         Pr_sel: the best feasible solution is drawn as a parent with at least this probability.
     reproduction : callable
         Pr_rep(p, q): every neighbour made by losing at most p and gaining at most q centres has at least this one.
+    neighbours : tuple of int
+        The p and q that the proof for this problem needs.
     offspring : int
         Offspring per iteration of the lemma, its lambda.
     elitist : bool
@@ -60,6 +62,7 @@ class Contract:
     parts: tuple[str, str, str, str]
     selection: float
     reproduction: Reproduction
+    neighbours: tuple[int, int]
     offspring: int
     elitist: bool
     ratio: float | None
@@ -74,6 +77,7 @@ class Contract:
 
     def __str__(self) -> str:
         selection, mutation, crossover, survival = self.parts
+        p, q = self.neighbours
         if self.ratio is None:
             guarantee = f"none: {self.reason}"
         elif isfinite(self.iterations):
@@ -85,7 +89,7 @@ class Contract:
         return (
             f"{self.algorithm} on {self.problem}\n"
             f"  selection     Pr_sel >= {self.selection:.4g} ({selection})\n"
-            f"  reproduction  Pr_rep(1, 1) >= {self.reproduction(1, 1):.4g} ({mutation}, {crossover})\n"
+            f"  reproduction  Pr_rep({p}, {q}) >= {self.reproduction(p, q):.4g} ({mutation}, {crossover})\n"
             f"  survival      {kept} ({survival})\n"
             f"  guarantee     {guarantee}"
         )
@@ -210,6 +214,7 @@ def compose(
         parts=parts,
         selection=selection,
         reproduction=reproduction,
+        neighbours=_neighbours(problem),
         offspring=offspring,
         elitist=not loses,
         ratio=ratio,
@@ -217,6 +222,13 @@ def compose(
         phases=phases,
         reason=reason,
     )
+
+
+def _neighbours(problem: Problem | SubsetProblem) -> tuple[int, int]:
+    """Return how many centres the neighbours of the proof lose and gain at most."""
+    if isinstance(problem, MaxProblem):
+        return 0, 1
+    return (4, 4) if isinstance(problem, FairKMedianProblem) else (1, 1)
 
 
 def _proof(
