@@ -30,6 +30,8 @@ myst_heading_anchors = 3
 numpydoc_show_class_members = False
 autosummary_generate = True
 autodoc_typehints = "none"
+# Sizes of sets in docstrings, which would else be substitutions that nobody defined.
+rst_prolog = "".join(f".. |{name}| replace:: \\|{name}\\|\n" for name in "Px")
 
 plot_html_show_source_link = False
 plot_html_show_formats = False

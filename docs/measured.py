@@ -97,5 +97,8 @@ def _compared(rows: list[Row]) -> Words:
     for short, name in (("plain", "gsemo"), ("heavy", "gsemo, heavy-tailed")):
         words[f"{short}_failed"] = f"{sum(row['failed'] for row in rows if row['algorithm'] == name):.0f}"
     words["compare_pairs"] = len(pairs)
-    words["compare_overlap"] = sum(a["low"] <= b["high"] and b["low"] <= a["high"] for a, b in pairs)
+    apart = [a for a, b in pairs if a["low"] > b["high"] or b["low"] > a["high"]]
+    words["compare_overlap"] = len(pairs) - len(apart)
+    words["compare_apart"] = " and ".join(f"{row['algorithm']} on {row['instance']}" for row in apart) or "none"
+    words["compare_runs"] = f"{sum(row['runs'] for row in plain.values()):.0f}"
     return words

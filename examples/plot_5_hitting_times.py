@@ -13,7 +13,7 @@ import matplotlib.pyplot as plt
 
 from certiclust.theory import certified_optimum, fixed_budget, hitting_times, points, pose
 
-problem = pose("k-median", points("exponential", 60), 4)
+problem = pose("k-median", points("exponential", 60), 8)
 optimum, lower_bound = certified_optimum(problem)
 for target in ("size", "theorem", 2 * optimum, "optimum"):
     print(hitting_times(problem, "gsemo", target, runs=50, optimum=optimum))

@@ -56,7 +56,7 @@ class Growth:
         return exponent
 
     def to_frame(self) -> Any:
-        """Return a pandas DataFrame with one row per value: mean, interval, bound, failures, mean |P|."""
+        """Return a pandas DataFrame with one row per value: mean, interval, bound, failures, mean population."""
         rows = [times.summary() for times in self.times]
         return frame_of(**{name: [row[name] for row in rows] for name in rows[0]})
 

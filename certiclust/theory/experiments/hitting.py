@@ -43,7 +43,7 @@ class HittingTimes:
     reached : ndarray of bool
         Whether the event happened.
     mean_population : ndarray
-        |P| averaged over the iterations of each run.
+        Size of P, averaged over the iterations of each run.
     costs : ndarray
         Cost at the end of each run; infinite without a feasible solution.
     bound, sharper : float or None
