@@ -12,15 +12,20 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from typing import Any
+
+from sections import RESULTS, Row, show
 
 IMPORT = """
 import json, time
 import sklearn.base, sklearn.cluster, sklearn.metrics
-start = time.perf_counter()
+start, cpu = time.perf_counter(), time.process_time()
 from certiclust import *  # names are imported when first asked for: all of them
-added = time.perf_counter() - start
+wall, cpu = time.perf_counter() - start, time.process_time() - cpu
 import sys
-print(json.dumps({"wall": added, "numba": "numba" in sys.modules}))
+heavy = [name for name in ("numba", "matplotlib", "typer", "rich") if name in sys.modules]
+print(json.dumps({"wall": wall, "cpu": cpu, "heavy": heavy}))
 """
 
 FIT = """
@@ -35,24 +40,32 @@ print(json.dumps({{"wall": time.perf_counter() - start, "cpu": time.process_time
 """
 
 
-def run(code: str, cache: str) -> dict[str, float]:
+def run(code: str, cache: str) -> dict[str, Any]:
     """Run `code` in a fresh process and return what it printed."""
     environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
     output = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     return dict(json.loads(output.stdout))
 
 
-if __name__ == "__main__":
+def rows() -> Iterator[Row]:
+    """Yield what an import adds to scikit-learn, then the first fits."""
     with tempfile.TemporaryDirectory() as cache:
         imports = [run(IMPORT, cache) for _ in range(5)]
-    assert not any(r["numba"] for r in imports)
-    added = statistics.median(r["wall"] for r in imports)
-    print(f"import certiclust after scikit-learn: median {added:.3f} s, no numba")
+    heavy = sorted({name for found in imports for name in found["heavy"]})
+    wall, cpu = (statistics.median(found[key] for found in imports) for key in ("wall", "cpu"))
+    first = {"what": "import after scikit-learn, median of 5", "wall s": round(wall, 3), "CPU s": round(cpu, 3)}
+    yield {**first, "pass": cpu < 0.2 and not heavy}
     for name in ("KMedian", "KMeans", "FairKMedian", "KCenter", "KTMM"):
         with tempfile.TemporaryDirectory() as cache:
-            cold = run(FIT.format(name=name), cache)
-            warm = run(FIT.format(name=name), cache)
-        print(
-            f"{name:12s} cold first fit {cold['wall']:5.1f} s wall, {cold['cpu']:5.1f} s CPU;  "
-            f"second process {warm['wall']:.2f} s wall, {warm['cpu']:.2f} s CPU"
-        )
+            for when in ("cold first fit", "fit in a second process"):
+                found = run(FIT.format(name=name), cache)
+                figures = {"wall s": round(found["wall"], 2), "CPU s": round(found["cpu"], 2)}
+                yield {"what": f"{name}, {when}", **figures, "pass": found["cpu"] < 15}
+
+
+if __name__ == "__main__":
+    found = []
+    for row in rows():
+        found.append(row)
+        print(*(f"{key}={value}" for key, value in row.items()), file=sys.stderr, flush=True)
+    show("startup", "times", "What starting costs", found, RESULTS)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 #: that each other size gets, from so many rows on; fewer rows get more of it, up to a limit.
 SHARES: dict[type, tuple[float, float]] = {
     KMedian: (0.25, 0.05),
-    FairKMedian: (0.15, 0.05),
+    FairKMedian: (0.2, 0.05),
     KMeans: (0.5, 0.1),
     KCenter: (0.25, 0.075),
     KTMM: (1.0, 0.055),

@@ -94,7 +94,8 @@ def shrunk(problem: Problem, larger: Result, seed: int) -> Start:
     """
     if isinstance(problem, KTMMProblem):
         assert larger.labels is not None
-        return Start(labels=_merge_closest(problem, larger.labels, seed))
+        witness = {} if larger.bound is None else larger.bound.witness
+        return Start(labels=_merge_closest(problem, larger.labels, seed), hard=witness.get("uncolourable"))
     near = problem.space.distances(larger.centers)
     owner = near.argmin(axis=0)
     nearest, second = np.partition(near, 1, axis=0)[:2]

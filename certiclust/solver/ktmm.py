@@ -23,6 +23,8 @@ FloatArray = NDArray[np.float64]
 MAX_WORKING_SET = 400
 #: Starts and steps of the search for points far apart, and the share of the usual work below which there are few.
 DISPERSIONS, DISPERSION_STEPS, FEW_DISPERSIONS = 6, 150, 0.1
+#: The first searches are shortened below one part in so many of the usual work.
+SHORT = 10.0
 #: Colours tried and distances read in the first round.
 FIRST_NODES, FIRST_WORK = 20_000, 3e7
 #: Working sets tried in one round at most.
@@ -116,9 +118,13 @@ class KTMMStrategy(Strategy):
         Seed of all random decisions.
     first
         What is known at the start.
+    hard
+        Points that join the working set at once, or None.
     """
 
-    def __init__(self, problem: KTMMProblem, limits: Limits, seed: int, first: Proof) -> None:
+    def __init__(
+        self, problem: KTMMProblem, limits: Limits, seed: int, first: Proof, hard: IntArray | None = None
+    ) -> None:
         space = problem.space
         assert space.matrix is not None
         self.problem, self.limits, self.k = problem, limits, problem.k
@@ -142,11 +148,13 @@ class KTMMStrategy(Strategy):
             self.h, self.apart = first.h, first.apart
         self.lower = min(self.h, self.upper)
         self.witness: IntArray | None = None
-        self.points = np.unique(np.concatenate([self.apart, farthest_first(space, min(space.n, 3 * self.k), 0)[0]]))
+        known = farthest_first(space, min(space.n, 3 * self.k), 0)[0] if hard is None else hard
+        self.points = np.unique(np.concatenate([self.apart, known]))
         self._effort = 1.0
         self._searched = -inf  # no colouring was found at this threshold
         self._stride = 0.25  # part of the gap that the bound aims at
-        self._work_unit = min(FIRST_WORK, 1e4 * space.n)
+        # With a small share of the work searches are short, so that something is left for the bound.
+        self._work_unit = min(FIRST_WORK, 1e4 * space.n) * min(1.0, SHORT * limits.share)
 
     @property
     def work(self) -> float:

@@ -16,6 +16,7 @@ from certiclust.solver.ktmm import KTMMStrategy, Limits, Proof
 from certiclust.solver.ktmm_pairs import single_cluster, two_clusters
 from certiclust.solver.ktmm_points import SAMPLE, SampledStrategy
 from certiclust.solver.loop import evolve_bound_reduce
+from certiclust.solver.start import NOWHERE, Start
 from certiclust.space import precomputed_space
 from certiclust.space.farthest import farthest_first
 
@@ -51,7 +52,7 @@ def run_ktmm(
     max_iter: int | None,
     seed: int,
     record: Record,
-    labels: Labels | None = None,
+    begin: Start = NOWHERE,
 ) -> KTMMRun:
     """Find a partition of small diameter, and prove how small it can be.
 
@@ -70,8 +71,8 @@ def run_ktmm(
         Seed of all random decisions.
     record : callable
         Called with iteration, upper and lower bound, and points.
-    labels : ndarray or None
-        A partition to start from.
+    begin : Start
+        A partition to start from, and points for the working set of the bound.
     """
     n, k = problem.space.n, problem.k
     centers, _, _ = farthest_first(problem.space, min(k + 1, n), 0)
@@ -79,7 +80,7 @@ def run_ktmm(
     if len(centers) <= k and problem.diameter(start) == 0:
         method = "farthest-first points, one cluster for each distinct point"
         return KTMMRun(split(start, k), np.zeros(n), separation_bound(problem, 0.0, None), 1, method)
-    starts = [start] if labels is None else [start, labels]
+    starts = [start] if begin.labels is None else [start, begin.labels]
     run = None
     # Farthest-first points meet the theorem's condition at once, so Algorithm 1 runs only where it was asked for.
     if max_iter is not None:
@@ -96,7 +97,7 @@ def run_ktmm(
     elif k == 2 and n <= MAX_PAIRS:
         proof = two_clusters(problem, proof, limits.should_stop)
     else:
-        proof = _loop(problem, limits, seed, record, iterations, proof)
+        proof = _loop(problem, limits, seed, record, iterations, proof, begin.hard)
     begun = f"GSEMO, {iterations:,} iterations" if iterations else "farthest-first points"
     method = f"{begun}, recolouring, {proof.steps:,} steps, and exact colouring, {proof.nodes:,} nodes"
     labels = split(proof.labels, k)
@@ -135,16 +136,24 @@ def _first(problem: KTMMProblem, starts: list[Labels], centers: IntArray, run: R
     return Proof(starts[best], reaches[best], diameters[best], min(h, diameters[best]), h, apart, None)
 
 
-def _loop(problem: KTMMProblem, limits: Limits, seed: int, record: Record, iterations: int, first: Proof) -> Proof:
+def _loop(
+    problem: KTMMProblem,
+    limits: Limits,
+    seed: int,
+    record: Record,
+    iterations: int,
+    first: Proof,
+    hard: IntArray | None,
+) -> Proof:
     """Run the loop on all points, or on a sample and then on all points."""
     space = problem.space
     strategy: KTMMStrategy | SampledStrategy
     if space.matrix is None and space.n <= SAMPLE:  # a matrix of that size is computed anyway
         everyone = np.arange(space.n)
         held = precomputed_space(space.between(everyone, everyone), space.weights, own=True, check_metric=False)
-        strategy = KTMMStrategy(KTMMProblem(held, problem.k), limits, seed, first)
+        strategy = KTMMStrategy(KTMMProblem(held, problem.k), limits, seed, first, hard)
     elif space.n <= MAX_CORE and space.matrix is not None:
-        strategy = KTMMStrategy(problem, limits, seed, first)
+        strategy = KTMMStrategy(problem, limits, seed, first, hard)
     else:
         strategy = SampledStrategy(problem, limits, seed, first)
 

@@ -178,7 +178,7 @@ def solve(
         if algorithm == "auto" and isinstance(problem, KMedianProblem):
             found = _loop(problem, budget, random_state, should_stop, callbacks, begin)
         elif algorithm == "auto" and isinstance(problem, KTMMProblem):
-            found = _colouring_loop(problem, budget, random_state, should_stop, callbacks, begin.labels)
+            found = _colouring_loop(problem, budget, random_state, should_stop, callbacks, begin)
         elif algorithm == "auto" and isinstance(problem, KCenterProblem):
             found = _cover_loop(problem, budget, random_state, should_stop, callbacks, begin.centers)
         elif isinstance(problem, FairKMedianProblem):
@@ -265,14 +265,14 @@ def _colouring_loop(
     random_state: int,
     should_stop: Callable[[], bool],
     callbacks: Callbacks,
-    labels: NDArray[np.int32] | None,
+    begin: Start,
 ) -> _Found:
     """Search colourings and prove bounds for k-tMM over all partitions."""
     from certiclust.solver.ktmm_run import Limits, run_ktmm
 
     history, record = _recorder(callbacks)
     limits = Limits(budget.gap_tol, should_stop, budget.goal, share=budget.share)
-    found = run_ktmm(problem, limits, budget.max_iter, random_state, record, labels)
+    found = run_ktmm(problem, limits, budget.max_iter, random_state, record, begin)
     centers, partition = problem.central(found.labels, found.reach)
     cost = float(found.reach.max())
     said = found.iterations, history, found.method

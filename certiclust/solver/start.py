@@ -27,6 +27,8 @@ class Start:
         k candidates (k-median, k-center).
     labels : ndarray or None
         A partition into at most k clusters (k-tMM).
+    hard : ndarray or None
+        Points that are hard to split into few clusters (k-tMM): a working set for the bound.
     positions : ndarray or None
         k places (k-means).
     multipliers : ndarray or None
@@ -39,6 +41,7 @@ class Start:
 
     centers: IntArray | None = None
     labels: NDArray[np.int32] | None = None
+    hard: IntArray | None = None
     positions: FloatArray | None = None
     multipliers: FloatArray | None = None
     columns: FloatArray | None = None
