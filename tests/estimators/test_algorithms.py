@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from certiclust import FairKMedian, KCenter, KMeans, KMedian, KTMM
+from certiclust import KTMM, FairKMedian, KCenter, KMeans, KMedian
 
 ALL = [KMedian, KMeans, KCenter, KTMM, FairKMedian]
 X = np.random.default_rng(0).random((40, 2))
