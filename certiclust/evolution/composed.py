@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from certiclust.evolution.components.mutation import Mutation
 from certiclust.evolution.engines import Engine, Limits, MaxRecords, Member, maxima_of, sums_of
 from certiclust.evolution.own import SubsetProblem
-from certiclust.evolution.recipe import DECOMPOSITION, Recipe
+from certiclust.evolution.recipe import DECOMPOSITION, UNIFORM, Recipe
 from certiclust.problems import MaxProblem, Problem, SumProblem
 from certiclust.space.space import matrix_budget
 
@@ -40,7 +40,10 @@ class ComposedEngine(Engine):
         from certiclust.evolution.kernels.generation import advance, advance_own
 
         kernel = advance_own(self._tables.__class__) if isinstance(self.problem, SubsetProblem) else advance
-        kernel(self._tables, self._population, self._recipe, self._law, self._state, self._work, *limits.ends)
+        recipe = self._recipe
+        extras = None if recipe.selection == UNIFORM and recipe.crossover_rate == 0 else True
+        setting = self._population, recipe, extras, self._law, self._state
+        kernel(self._tables, *setting, self._work, *limits.ends)
 
     @property
     def members(self) -> int:

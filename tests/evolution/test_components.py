@@ -173,7 +173,8 @@ def test_crossover_is_uniform_over_what_it_may_make(crossover):
     def draw(population, balanced, state, count, out):
         removed, added = np.empty(8, np.int64), np.empty(8, np.int64)
         for t in range(count):
-            a, b = cross(population, 0, balanced, state, removed, added)
+            lists, sizes = population.lists, population.objectives.size
+            a, b = cross(population.archive, lists, sizes, 0, balanced, state, removed, added)
             code = 0
             for i in range(3):
                 code |= 1 << population.archive.members[0, i]
@@ -238,6 +239,8 @@ def test_declared_selection_against_measured_frequencies(selection, problem):
     if isinstance(selection, UniformSelection):
         law = {z: share[z] / members for z in vector}
     elif isinstance(selection, BestBiasedSelection):
+        assert vector[population.room.line[0]] == vector[best]
+        best = int(population.room.line[0])  # of slots with one vector, any
         law = {z: 0.6 * share[z] / members + 0.4 * (z == best) for z in vector}
     else:
         order = sorted(slots.tolist(), key=lambda z: vector[z], reverse=True)

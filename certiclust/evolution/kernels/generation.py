@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from certiclust.evolution.kernels import maxima as max_kernels
 from certiclust.evolution.kernels import sums as sum_kernels
-from certiclust.evolution.kernels.archive import EVALUATIONS, IMPROVED, ITERATIONS, ending, fill_tables, offspring
+from certiclust.evolution.kernels.archive import EVALUATIONS, ITERATIONS, ending, fill_tables, offspring
 from certiclust.evolution.kernels.choice import flips_of
 from certiclust.evolution.kernels.maxima import COST, H, Maxima
 from certiclust.evolution.kernels.population import (
@@ -40,8 +40,8 @@ from certiclust.evolution.kernels.rng import State, below, uniform
 from certiclust.evolution.kernels.sums import Sums
 from certiclust.evolution.kernels.survival import survive
 from certiclust.evolution.laws import FlipLaw
-from certiclust.evolution.recipe import ARCHIVE, BALANCED, COMMA, DECOMPOSITION, UNIFORM, Recipe
-from certiclust.space.compiled import INNER, KERNEL, PART
+from certiclust.evolution.recipe import ARCHIVE, BALANCED, COMMA, DECOMPOSITION, Recipe
+from certiclust.space.compiled import KERNEL, PART
 
 IntArray = NDArray[np.int64]
 
@@ -84,7 +84,7 @@ def _judge(state: Any, population: Any, z: Any, new: Any, removed: Any, added: A
         population.archive.violations[new] = violations(state, z, removed, added)
         population.archive.value[new] = value(state, z, removed, added)
         population.archive.counters[EVALUATIONS] += 1
-        note_if_best(population, new)
+        note_best(population.archive, population.objectives, population.best, population.record, new)
 
     return own
 
@@ -105,14 +105,6 @@ def _reached(state: Any, population: Any) -> Any:
     return _reached_maximum if state.instance_class is Maxima else _reached_value
 
 
-@njit(**INNER)
-def note_if_best(population: Population, new: int) -> None:
-    """Remember slot `new` if it has size k and is the best such set so far, and when that was."""
-    if population.objectives.size[new] == population.best.size and note_best(population, new):
-        counters = population.archive.counters
-        counters[IMPROVED] = counters[ITERATIONS]
-
-
 def _no_violations(state: Any, slot: int, removed: IntArray, added: IntArray) -> int:
     return 0
 
@@ -121,7 +113,7 @@ def _judge_sum(state: Sums, population: Population, z: int, new: int, removed: I
     archive = state.archive
     archive.violations[new] = sum_kernels.violations_after(state.groups, state.hits[z], removed, added)
     archive.value[new] = -sum_kernels.evaluate(state, z, population.objectives.size[z], removed, added)
-    note_if_best(population, new)
+    note_best(archive, population.objectives, population.best, population.record, new)
 
 
 def _judge_maximum(state: Maxima, population: Population, z: int, new: int, removed: IntArray, added: IntArray) -> None:
@@ -170,7 +162,7 @@ def _reached_maximum(state: Maxima, population: Population) -> tuple[bool, float
 def deliver(problem: Any, population: Population, z: int, size: int, removed: IntArray, added: IntArray) -> int:
     """Put an offspring of slot `z` into a slot of its own, evaluate it and return the slot."""
     f, archive = population.objectives, population.archive
-    new = free_slot(population)
+    new = free_slot(archive)
     population.parent[new] = z
     population.counts[new, 0], population.counts[new, 1] = removed.size, added.size
     for t in range(removed.size):
@@ -207,7 +199,7 @@ def settle(problem: Any, population: Population, before: int) -> None:
         z = lists.people[t] if t < before else lists.brood[t - before]
         holders[z] -= 1
         if holders[z] == 0:
-            give_back(population, z)
+            give_back(archive, parent, population.objectives.size[z], z)
     for t in range(after):
         lists.people[t] = chosen[t]
     tally[READY] = 0
@@ -218,6 +210,7 @@ def advance(
     problem: Any,
     population: Population,
     recipe: Recipe,
+    extras: bool | None,
     law: FlipLaw,
     state: State,
     work: int,
@@ -231,7 +224,8 @@ def advance(
 
     An iteration is one offspring. Ends in the very iteration in which a feasible size-k solution costs at most `target`
     or, with `certified`, the theorem's condition is seen or, with `sized`, the first size-k solution is found. A
-    generation may be left incomplete; the next call goes on with it.
+    generation may be left incomplete; the next call goes on with it. `extras` is None if parents are uniform and
+    nothing is crossed: numba then leaves out what other compositions need.
     """
     archive, f, lists, room = population.archive, population.objectives, population.lists, population.room
     tally, people, brood, holders, sizes = lists.tally, lists.people, lists.brood, population.holders, f.size
@@ -246,15 +240,17 @@ def advance(
             break
         counters[ITERATIONS] += 1
         mean[0] += tally[PEOPLE]
-        if recipe.selection == UNIFORM:
+        a = b = 0
+        crossed = False
+        if extras is None:
             z = people[below(state, tally[PEOPLE])]
         else:
             z = choose(f, lists, room, recipe, state)
+            crossed = uniform(state) < recipe.crossover_rate
+            if crossed:
+                a, b = cross(archive, lists, sizes, z, recipe.crossover == BALANCED, state, removed, added)
         s = sizes[z]
-        a = b = 0
-        if recipe.crossover_rate > 0.0 and uniform(state) < recipe.crossover_rate:
-            a, b = cross(population, z, recipe.crossover == BALANCED, state, removed, added)
-        else:
+        if not crossed:
             u = uniform(state) - idle[s]
             if u >= relevant[s]:
                 a = TOO_LARGE

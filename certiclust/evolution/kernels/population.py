@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from certiclust.evolution.kernels.archive import FREE, Archive
+from certiclust.evolution.kernels.archive import FREE, IMPROVED, ITERATIONS, Archive
 from certiclust.evolution.recipe import ARCHIVE, Recipe
 from certiclust.space.compiled import INNER
 
@@ -123,22 +123,19 @@ def new_population(archive: Archive, k: int, recipe: Recipe, aside: int) -> Popu
 
 
 @njit(**INNER)
-def free_slot(population: Population) -> int:
+def free_slot(archive: Archive) -> int:
     """Return a slot that nothing holds."""
-    counters = population.archive.counters
-    z = population.archive.free[counters[FREE]]
-    counters[FREE] -= 1
-    return z
+    archive.counters[FREE] -= 1
+    return archive.free[archive.counters[FREE] + 1]
 
 
 @njit(**INNER)
-def give_back(population: Population, z: int) -> None:
-    """Give back a slot that no list holds any more."""
-    archive = population.archive
-    if population.parent[z] < 0:
-        for t in range(population.objectives.size[z]):
+def give_back(archive: Archive, parent: IntArray, size: int, z: int) -> None:
+    """Give back a slot that no list holds any more, with the marks of its members if it had come to have tables."""
+    if parent[z] < 0:
+        for t in range(size):
             archive.inside[z, archive.members[z, t]] = 0
-    population.parent[z] = -1
+    parent[z] = -1
     archive.counters[FREE] += 1
     archive.free[archive.counters[FREE]] = z
 
@@ -152,15 +149,14 @@ def larger_f1(f: Objectives, x: int, y: int) -> bool:
 
 
 @njit(**INNER)
-def note_best(population: Population, z: int) -> bool:
-    """Remember a size-k set if it is the best one so far, and return whether it is."""
-    f, record = population.objectives, population.record
-    if f.violations[z] > record[VIOLATIONS]:
-        return False
+def note_best(archive: Archive, f: Objectives, best: IntArray, record: FloatArray, z: int) -> None:
+    """Remember the set in slot `z` if it has size k and is the best such set so far, and when that was."""
+    if f.size[z] != best.size or f.violations[z] > record[VIOLATIONS]:
+        return
     if f.violations[z] == record[VIOLATIONS] and f.value[z] <= record[VALUE]:
-        return False
+        return
     record[VIOLATIONS] = f.violations[z]
     record[VALUE] = f.value[z]
-    for t in range(population.best.size):
-        population.best[t] = population.archive.members[z, t]
-    return True
+    for t in range(best.size):
+        best[t] = archive.members[z, t]
+    archive.counters[IMPROVED] = archive.counters[ITERATIONS]

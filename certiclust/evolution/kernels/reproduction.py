@@ -1,4 +1,4 @@
-"""Which parent, where that is not uniform, and how two parents are crossed, on a population of slots."""
+"""Which parent, and how two parents are crossed, on a population of slots."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from certiclust.evolution.kernels.population import PEOPLE, READY, Lists, Objectives, Population, Room, larger_f1
+from certiclust.evolution.kernels.archive import Archive
+from certiclust.evolution.kernels.population import PEOPLE, READY, Lists, Objectives, Room, larger_f1
 from certiclust.evolution.kernels.ranking import contributions, crowding, flatten, fronts, line_of, shuffle, sort_down
 from certiclust.evolution.kernels.rng import State, below, uniform
-from certiclust.evolution.recipe import BEST_BIASED, BY_CROWDING, Recipe
+from certiclust.evolution.recipe import BEST_BIASED, BY_CROWDING, UNIFORM, Recipe
 from certiclust.space.compiled import INNER, PART
 
 IntArray = NDArray[np.int64]
@@ -60,11 +61,13 @@ def rank_by_diversity(f: Objectives, lists: Lists, room: Room, by_crowding: bool
 
 @njit(**INNER)
 def choose(f: Objectives, lists: Lists, room: Room, recipe: Recipe, state: State) -> int:
-    """Draw a parent by any rule but the uniform one, and return its slot.
+    """Draw a parent and return its slot.
 
     What the rule needs to know of P is computed once for as long as P stays.
     """
     count = lists.tally[PEOPLE]
+    if recipe.selection == UNIFORM:
+        return lists.people[below(state, count)]
     if lists.tally[READY] == 0:
         lists.tally[READY] = 1
         if recipe.selection == BEST_BIASED:
@@ -84,18 +87,24 @@ def choose(f: Objectives, lists: Lists, room: Room, recipe: Recipe, state: State
 
 @njit(**INNER)
 def cross(
-    population: Population, x: int, balanced: bool, state: State, removed: IntArray, added: IntArray
+    archive: Archive,
+    lists: Lists,
+    size: IntArray,
+    x: int,
+    balanced: bool,
+    state: State,
+    removed: IntArray,
+    added: IntArray,
 ) -> tuple[int, int]:
     """Write how a child of slot `x` and a uniform mate differs from `x`; return how many centres it loses and gains.
 
     Balanced crossover keeps what both have and draws the rest uniformly from what one of them has, to the size of `x`.
     Union crossover takes everything, and draws k uniformly if that is more.
     """
-    archive, lists = population.archive, population.lists
     y = lists.people[below(state, lists.tally[PEOPLE])]
     if x == y:
         return 0, 0
-    sizes = population.objectives.size[x], population.objectives.size[y]
+    sizes = size[x], size[y]
     k = archive.members.shape[1]
     own = 0
     for i in range(sizes[0]):

@@ -23,7 +23,7 @@ from certiclust.evolution.kernels.ranking import (
 )
 from certiclust.evolution.kernels.rng import State, below
 from certiclust.evolution.recipe import ARCHIVE, COMMA, DECOMPOSITION, HYPERVOLUME, NICHING, Recipe
-from certiclust.space.compiled import INNER, PART
+from certiclust.space.compiled import INNER
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -62,7 +62,7 @@ def offered(f: Objectives, items: IntArray, start: int, count: int, x: int) -> i
     return kept + 1 - start
 
 
-@njit(**PART)
+@njit(**INNER)
 def keep_archive(f: Objectives, lists: Lists) -> None:
     """Keep the non-dominated members, the newer of equals: the survivor selection of Algorithm 1."""
     tally, chosen = lists.tally, lists.chosen
@@ -74,7 +74,7 @@ def keep_archive(f: Objectives, lists: Lists) -> None:
     tally[PEOPLE] = count
 
 
-@njit(**PART)
+@njit(**INNER)
 def keep_subproblems(f: Objectives, lists: Lists, room: Room, members: int, k: int) -> None:
     """Let every offspring replace the solutions of the subproblems that it solves at least as well (MOEA/D).
 
@@ -101,7 +101,7 @@ def keep_subproblems(f: Objectives, lists: Lists, room: Room, members: int, k: i
     lists.tally[ASIDE] = aside
 
 
-@njit(**PART)
+@njit(**INNER)
 def drop_least_contribution(f: Objectives, lists: Lists, room: Room, members: int, state: State) -> None:
     """Drop from the last front the member of least hypervolume contribution, until `members` are left (SMS-EMOA).
 
@@ -177,7 +177,7 @@ def later(f: Objectives, x: int, y: int) -> bool:
     return f.major[x] < f.major[y] or (f.major[x] == f.major[y] and f.value[x] < f.value[y])
 
 
-@njit(**PART)
+@njit(**INNER)
 def keep_best_fronts(f: Objectives, lists: Lists, room: Room, recipe: Recipe, state: State) -> None:
     """Keep whole fronts while there is room, then of the next one those of largest crowding distance, or by niches.
 
@@ -219,7 +219,7 @@ def keep_best_fronts(f: Objectives, lists: Lists, room: Room, recipe: Recipe, st
         chosen[kept + t] = order[room.line[t]]
 
 
-@njit(**PART)
+@njit(**INNER)
 def fill_niches(
     f: Objectives, room: Room, references: int, count: int, which: int, chosen: IntArray, state: State
 ) -> None:
