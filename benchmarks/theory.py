@@ -169,13 +169,18 @@ def compare(seeds: list[int]) -> Iterator[Row]:
                 "algorithm": times.algorithm,
                 "runs": len(times),
                 "failed": times.failures,
-                "mean of the others": round(times.mean.value),
-                "low": round(times.mean.low),
-                "high": round(times.mean.high),
-                "iterations per success": round(times.expected),
+                "mean of the others": whole(times.mean.value),
+                "low": whole(times.mean.low),
+                "high": whole(times.mean.high),
+                "iterations per success": whole(times.expected),
                 "mean |P|": round(float(times.mean_population.mean()), 2),
                 "CPU s": round(process_time() - start, 2),
             }
+
+
+def whole(value: float) -> int | str:
+    """Return a count as a cell; nothing where no run, or only one, got there."""
+    return round(value) if np.isfinite(value) else ""
 
 
 SECTIONS: dict[str, Section] = {

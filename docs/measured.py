@@ -89,11 +89,12 @@ def _compared(rows: list[Row]) -> Words:
     words: Words = {}
     names = {"heavy": "gsemo, heavy-tailed", "nsga2": "nsga2", "nsga3": "nsga3", "sms": "sms-emoa", "moead": "moead"}
     for short, name in names.items():
-        times = [cost[i, name] / cost[i, "gsemo"] for i in dict.fromkeys(row["instance"] for row in rows)]
-        times = [t for t in times if t == t]  # NaN: no run got there
+        both = [(cost[i, name], cost[i, "gsemo"]) for i in dict.fromkeys(row["instance"] for row in rows)]
+        times = [ours / plain for ours, plain in both if ours != "" != plain]  # nothing: no run got there
         words |= {f"{short}_low": f"{min(times):.2g}", f"{short}_high": f"{max(times):.2g}"}
     plain = {row["instance"]: row for row in rows if row["algorithm"] == "gsemo"}
     pairs = [(row, plain[row["instance"]]) for row in rows if row["algorithm"] != "gsemo"]
+    pairs = [(a, b) for a, b in pairs if a["low"] != "" != b["low"]]
     for short, name in (("plain", "gsemo"), ("heavy", "gsemo, heavy-tailed")):
         words[f"{short}_failed"] = f"{sum(row['failed'] for row in rows if row['algorithm'] == name):.0f}"
     words["compare_pairs"] = len(pairs)
