@@ -66,6 +66,7 @@ def recomputed_cost(est, X, weights=None):
 COMMON = {
     "n_clusters": 8,
     "algorithm": "auto",
+    "mutation": "bitwise",
     "max_iter": None,
     "time_limit": None,
     "gap_tol": 0.0,
