@@ -179,11 +179,11 @@ def test_without_certificates_there_are_costs_only(estimator):
 def test_a_time_limit_is_for_all_sizes_together_and_warns_once(estimator):
     X = np.random.default_rng(0).random((1200, 2))
     sweep(estimator(random_state=0), X[:50], 3)
-    start = time.perf_counter()
+    start = time.process_time()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         front = sweep(estimator(random_state=0, time_limit=0.02), X, 6)
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
     assert len(caught) <= 1 or estimator is FairKMedian
     assert all(item.filename == __file__ for item in caught)
     assert len(front) == 6

@@ -144,11 +144,11 @@ def test_large_integers_are_proved_as_well(weights):
     case = brute.Case(
         D, 3, np.ascontiguousarray((D * (1 if w is None else w[:, None])).T), {"metric": "precomputed"}, w
     )
-    started = time.perf_counter()
+    started = time.process_time()
     est = case.fit()
     check(case, est)
     assert est.certificate_.optimal
-    assert time.perf_counter() - started < 10
+    assert time.process_time() - started < 10
 
 
 @pytest.mark.parametrize("k", [1, 2, 5])

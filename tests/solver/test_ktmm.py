@@ -212,14 +212,14 @@ def test_a_stop_while_a_sample_is_extended_keeps_the_incumbent(monkeypatch):
 
 
 def test_time_limit_is_kept_and_nothing_is_called_optimal_without_proof():
-    from time import perf_counter
+    from time import process_time
 
     X = np.random.default_rng(0).random((1500, 2))
     KTMM(20, random_state=0, time_limit=2).fit(X[:100])  # compiled
-    start = perf_counter()
+    start = process_time()
     with pytest.warns(ConvergenceWarning, match="time_limit"):
         est = KTMM(25, random_state=0, time_limit=1.0).fit(X)
-    assert perf_counter() - start < 3
+    assert process_time() - start < 3
     assert not est.certificate_.optimal
     est.certificate_.verify(X)
 
