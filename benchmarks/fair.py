@@ -9,18 +9,17 @@ import resource
 import warnings
 from collections.abc import Iterator
 from itertools import combinations, product
-from pathlib import Path
 from time import process_time
 from typing import NamedTuple
 
 import numpy as np
+from instances import data_folder
 from scipy.spatial.distance import cdist
 from sections import Row, run_benchmark
 
 from certiclust import FairKMedian, InfeasibleError
 from certiclust.baselines.fair import jung_kannan_lutz, lp_rounding, mahabadi_vakilian
 
-DATA = Path(__file__).parents[2] / "shared" / "data" / "fair" / "bank_1000.npz"
 SUBSAMPLES = (0, 1, 2)
 CLUSTERS = (5, 10, 20, 30)
 #: Cost in thousands that subsample 0 must reach, for (k, beta).
@@ -86,9 +85,10 @@ class Case(NamedTuple):
 
 def cases() -> Iterator[Case]:
     """Yield all cases; none where the data are not there."""
-    if not DATA.exists():
+    folder = data_folder()
+    if folder is None:
         return
-    data = np.load(DATA)["X"]
+    data = np.load(folder / "fair" / "bank_1000.npz")["X"]
     for sub in SUBSAMPLES:
         D = cdist(data[sub], data[sub])
         for k in CLUSTERS:

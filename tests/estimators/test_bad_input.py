@@ -511,9 +511,8 @@ def test_theorem_that_is_too_large():
 
 @pytest.mark.parametrize("estimator", [KMedian, KMeans, FairKMedian])
 def test_theorem_that_is_infinite(estimator):
-    options = (
-        {"mode": "proven"} if estimator is FairKMedian else {}
-    )  # there is no ratio, and so no bound, for the others
+    # Of fair k-median only the proven mode has such a theorem.
+    options = {"mode": "proven"} if estimator is FairKMedian else {}
     message = refusal(estimator(3, max_iter="theorem", **options), np.repeat(ROWS, 2, axis=0))
     assert "infinite" in message
     assert "duplicated points" in message
