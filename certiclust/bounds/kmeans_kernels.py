@@ -112,10 +112,10 @@ def halve(
         middle = inside[t]
         for a in range(width):
             middle[a] = lo[a] + 0.5 * (hi[a] - lo[a])
+            slope[a] = 0.0
         start = ends[box - 1] if box > 0 else 0
         first = filled
         bound = load = mass = together = apart = covered = 0.0
-        slope[:] = 0.0
         for e in range(start, ends[box]):
             i = lists[e]
             nearest, farthest = reaches(points, i, lo, hi, power)

@@ -32,9 +32,9 @@ def hartigan(cloud: Cloud, state: Clustering, work: Workspace, start: int, stop:
     k = state.sizes.shape[0]
     masses, drift = state.masses, work.drift
     if start == 0:  # Lloyd's iteration may have ended with centres that are not yet the means
-        drift[:] = 0.0
         work.near[0] = 0.0
         for j in range(k):
+            drift[j] = 0.0
             work.near[0] = max(work.near[0], recenter(state, work, j))
     least = np.inf
     for j in range(k):

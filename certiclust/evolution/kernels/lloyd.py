@@ -215,7 +215,8 @@ def lloyd(
     """
     n, progress = cloud.points.shape[0], work.progress
     if progress[0] == 0 and progress[1] == 0:
-        work.reach[:] = 0.0
+        for j in range(work.reach.size):  # a loop: an array assignment takes long to compile
+            work.reach[j] = 0.0
         for i in range(n):
             work.reach[state.labels[i]] = max(work.reach[state.labels[i]], state.upper[i])
         work.cost[0] = total - explained(state)
