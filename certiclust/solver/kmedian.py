@@ -44,7 +44,7 @@ BATCH = 10
 #: An ascent from the multipliers of one centre more: they rise by this part over k first; its steps, their length and
 #: patience (both small: it starts near the top), how far neighbour lists reach then, and the passes of the search that
 #: it guides.
-WARM_RISE, WARM_STEPS, WARM_LENGTH, WARM_PATIENCE, WARM_REACH, WARM_PASSES = 0.5, 45, 0.3, 5, 1.2, 1.0
+WARM_RISE, WARM_STEPS, WARM_LENGTH, WARM_PATIENCE, WARM_REACH, WARM_PASSES = 0.5, 40, 0.3, 5, 1.2, 0.8
 #: Share of the gap that another ascent at the root must have closed for one more to be tried.
 WORTH = 0.05
 
