@@ -248,7 +248,7 @@ def test_contract_of_gsemo_is_the_theorem_without_its_rounding():
     assert contract.ratio == 10.0
     chance = (1 / n) ** 2 * (1 - 1 / n) ** (n - 2)
     assert contract.reproduction(1, 1) == pytest.approx(chance, rel=1e-9)
-    largest, least = median.space.extremes()
+    largest, least = median.space.extremes
     spread = largest.sum() / np.sort(least)[: n - k].sum()
     assert contract.phases["local optimum"] == pytest.approx(general_lemma(1 / k, chance, 0.5 / k, spread), rel=1e-9)
     assert contract.iterations <= iteration_bound(median, epsilon=0.5).iterations
