@@ -5,6 +5,7 @@ Work is counted in coordinates looked at, never by the clock, so a run depends o
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from certiclust.evolution.descent import Descent, Floats, Ints, Stopped, copy_clustering, draw
+from certiclust.evolution.splits import STEPS, Splits, split_clusters
 
 if TYPE_CHECKING:
     from certiclust.evolution.kernels.clustering import Clustering
@@ -25,6 +27,14 @@ BEST_SHARE = 0.05
 UNIFORM_SHARE = 0.05
 #: Entering centres scored for a swap; half of the swaps take a single one, unscored.
 CONTEST = 8
+#: Share of swaps that divide a cluster in two, and columns from which on; the others draw a point, which in the plane
+#: finds as much.
+SPLIT_SHARE, SPLIT_COLUMNS = 0.5, 4
+#: Pairs of a centre to move and a cluster to divide that are tried, per centre.
+PAIRS = 3
+#: Of a new solution many centres are moved at once, if a division gains this share of what the centre costs: both are
+#: estimates that the descent makes better.
+GAINFUL = 0.5
 #: Swaps per centre without success after which a solution joins the pool.
 STALL = 3
 #: Crossovers per centre without success after which the pool gets another member.
@@ -51,15 +61,17 @@ class Member:
 
     state: Clustering
     cost: float
-    cheapest: Ints | None = None
+    rises: Floats | None = None
     shares: Floats | None = None
+    splits: Splits | None = None
+    pairs: Iterator[Ints] | None = None
 
 
 class KMeansSearch:
     """A small pool of solutions, varied and improved.
 
-    First a solution is improved by swaps alone until they fail 3 k times; then another one, and the two are crossed.
-    The pool grows, and its worst member is replaced, when crossovers fail.
+    First a solution is improved by swaps alone, many at once and then single ones, until they fail 3 k times; then
+    another one, and the two are crossed. The pool grows, and its worst member is replaced, when crossovers fail.
 
     Parameters
     ----------
@@ -84,6 +96,7 @@ class KMeansSearch:
         self._current: Member | None = None
         self._failures = 0
         self._trial = descent.empty()
+        self._splitting = descent.cloud.points.shape[1] >= SPLIT_COLUMNS
 
     @property
     def settled(self) -> bool:
@@ -165,27 +178,39 @@ class KMeansSearch:
             self._failures = 0
 
     def swap(self, parent: Member) -> None:
-        """Move one centre of the trial.
+        """Move one centre of the trial, a copy of the parent or a variation of it.
 
-        Out: a uniform one, or one of those that were cheap to lose in the parent. In: a point with probability as its
-        share of the cost, unscored or the best of eight, or a uniform one.
+        Out: a uniform one, or one of those that were cheap to lose in the parent. In: the second half of a cluster that
+        gains by being divided, or a point.
         """
+        if self._splitting and self.rng.random() < SPLIT_SHARE:
+            pair = next(self._pairs(parent), None)
+            if pair is not None:
+                self._divide(parent, pair[:1], pair[1:])
+                return
+        slot = int(self.rng.integers(self.k))
+        if self.rng.random() < 0.5:
+            cheap = min(int(self.rng.exponential(max(1.0, 0.1 * self.k))), self.k - 1)
+            slot = int(np.argsort(self._rises(parent), kind="stable")[cheap])
+        row = self._entering(parent)
+        self.descent.relocate(self._trial, np.array([slot]), self.descent.cloud.points[row : row + 1])
+
+    def _divide(self, parent: Member, out: Ints, divided: Ints) -> None:
+        """Move centres of the trial so that they halve other clusters."""
+        splits = self._splits(parent)
+        positions = np.concatenate([splits.left[divided], splits.right[divided]])
+        self.descent.relocate(self._trial, np.concatenate([out, divided]), positions)
+
+    def _entering(self, parent: Member) -> int:
+        """Return a point with probability as its share of the cost, unscored or the best of eight, or a uniform one."""
         rng, points, weights = self.rng, self.descent.cloud.points, self.descent.cloud.weights
-        if rng.random() < 0.5:
-            slot = int(rng.integers(self.k))
-        else:
-            if parent.cheapest is None:
-                parent.cheapest = self._cheapest(parent)
-            slot = int(parent.cheapest[min(int(rng.exponential(max(1.0, 0.1 * self.k))), self.k - 1)])
         if parent.shares is None:
             parent.shares = np.cumsum(weights * parent.state.upper**2)
         if rng.random() < UNIFORM_SHARE:
-            row = int(rng.integers(len(points)))
-        elif rng.random() < 0.5:
-            row = int(draw(parent.shares, rng.random(1))[0])
-        else:
-            row = self._promising(draw(parent.shares, rng.random(CONTEST)))
-        self.descent.relocate(self._trial, np.array([slot]), points[row : row + 1])
+            return int(rng.integers(len(points)))
+        if rng.random() < 0.5:
+            return int(draw(parent.shares, rng.random(1))[0])
+        return self._promising(draw(parent.shares, rng.random(CONTEST)))
 
     def crossover(self, parent: Member, other: Member) -> bool:
         """Give the trial, a copy of `parent`, the centres of `other` inside a ball around one where they differ.
@@ -221,12 +246,30 @@ class KMeansSearch:
         self.descent.work += 2 * len(self.descent.cloud.points) * self.descent.cloud.points.shape[1]
         return int(rows[np.argmax(insertion_gain(self.descent.cloud, self._trial, rows))])
 
-    def _cheapest(self, parent: Member) -> Ints:
-        """Return the centres by what the cost rises by when one is closed, ascending."""
-        scratch = self.descent.empty()
-        self.descent.assign(scratch, parent.state.centers)
-        rises = self.descent.cloud.weights * (scratch.lower**2 - scratch.upper**2)
-        return np.argsort(np.bincount(scratch.labels, rises, self.k), kind="stable")
+    def _rises(self, parent: Member) -> Floats:
+        """Return what the cost rises by when one of the centres is closed."""
+        if parent.rises is None:
+            scratch = self.descent.empty()
+            self.descent.assign(scratch, parent.state.centers)
+            further = self.descent.cloud.weights * (scratch.lower**2 - scratch.upper**2)
+            parent.rises = np.bincount(scratch.labels, further, self.k).astype(np.float64)
+        return parent.rises
+
+    def _splits(self, parent: Member) -> Splits:
+        """Return the halves of the clusters of a solution."""
+        if parent.splits is None:
+            self.descent.work += (2 * STEPS + 4) * self.descent.cloud.points.size
+            parent.splits = split_clusters(self.descent.cloud, parent.state, self.rng)
+        return parent.splits
+
+    def _pairs(self, parent: Member) -> Iterator[Ints]:
+        """Return the pairs of a centre to move and a cluster to divide that were not tried, most gainful first."""
+        if parent.pairs is None:
+            net = self._splits(parent).gains - self._rises(parent)[:, None]
+            np.fill_diagonal(net, -np.inf)
+            first = np.argsort(-net, axis=None, kind="stable")[: min(PAIRS * self.k, self.k * (self.k - 1))]
+            parent.pairs = iter(np.column_stack(np.unravel_index(first, net.shape)))
+        return parent.pairs
 
     def _wants_member(self) -> bool:
         """Return whether the next offspring is a new start."""
@@ -238,6 +281,36 @@ class KMeansSearch:
         self.descent.assign(self._trial, seeds)
         self._current = self._accept(self.descent.improve(self._trial))
         self._failures = 0
+        if self._splitting and centers is None:
+            self._current = self._move_many(self._current)
+
+    def _move_many(self, member: Member) -> Member:
+        """Move many centres of a new solution at once, half as many after each failure; return what that leads to.
+
+        At most k offspring: the swaps that follow, 3 k or more, stay the larger part.
+        """
+        most = self.k
+        for _ in range(self.k):
+            out, divided = self._gainful(member)
+            if most == 0 or len(out) == 0 or self.iterations >= self.max_iter:
+                break
+            self.iterations += 1
+            copy_clustering(self._trial, member.state)
+            self._divide(member, out[:most], divided[:most])
+            cost = self.descent.improve(self._trial, member.cost)
+            if cost < member.cost * (1 - BETTER):
+                member = self._accept(cost)
+            else:
+                most = min(most, len(out)) // 2
+        return member
+
+    def _gainful(self, member: Member) -> tuple[Ints, Ints]:
+        """Return centres to move and as many other clusters to divide, most gainful first."""
+        rises, splits = self._rises(member), self._splits(member)
+        cheapest = np.argsort(rises, kind="stable")[: len(splits.ranked)]
+        count = int(np.count_nonzero(splits.gains[splits.ranked] >= GAINFUL * rises[cheapest]))
+        out, divided = cheapest[:count], splits.ranked[:count]
+        return out[~np.isin(out, divided)], divided[~np.isin(divided, out)]
 
     def _retire(self) -> None:
         """Put the current solution into the pool, unless it is there."""

@@ -225,22 +225,60 @@ def test_crossover_takes_centres_of_both_parents():
     assert not search.crossover(one, one)
 
 
-def test_every_swap_has_the_probability_of_the_lemma():
-    """Uniform share alone: a given centre leaves and a given point enters with probability >= 0.025 / (k n)."""
-    X = np.array([[0.0], [0.1], [5.0], [5.1], [9.0]])
+@pytest.mark.parametrize("columns", [1, 4])
+def test_every_swap_has_the_probability_of_the_lemma(columns):
+    """Uniform share alone: a given centre leaves and a given point enters with probability >= 0.0125 / (k n).
+
+    With four columns the parent is always a new one, whose clusters are still to be divided: the worst case.
+    """
+    X = np.zeros((5, columns))
+    X[:, 0] = 0.0, 0.1, 5.0, 5.1, 9.0
     search = KMeansSearch(descent_on(X, np.ones(5), 2), np.random.default_rng(0))
     search.start()
     parent, counts, draws = search.best, np.zeros((2, 5)), 20_000
     points = search.descent.cloud.points
     for _ in range(draws):
         copy_clustering(search._trial, parent.state)
+        parent.pairs = None
         search.swap(parent)
         changed = np.flatnonzero((search._trial.centers != parent.state.centers).any(axis=1))
-        if len(changed):
-            counts[changed[0], int(np.abs(points - search._trial.centers[changed[0]]).argmin())] += 1
-    floor = 0.025 / 10 * draws
+        if len(changed) == 1:
+            counts[changed[0], int(np.abs(points - search._trial.centers[changed[0]]).sum(axis=1).argmin())] += 1
+    floor = (0.025 if columns == 1 else 0.0125) / 10 * draws
     assert (counts[counts > 0] >= floor - 4 * np.sqrt(floor)).all()
     assert (counts > 0).sum() >= 9  # the centre that is a point itself cannot be swapped for that point
+
+
+def test_moving_many_centres_never_loses_and_is_counted():
+    rng = np.random.default_rng(8)
+    X = rng.normal(size=(40, 5))[rng.integers(40, size=900)] * 8 + rng.normal(size=(900, 5))
+    search = KMeansSearch(descent_on(X, np.ones(900), 30), np.random.default_rng(0))
+    descent = search.descent
+    descent.assign(search._trial, descent.cloud.points[:30])
+    first = search._accept(descent.improve(search._trial))
+    moved = search._move_many(first)
+    assert 1 <= search.iterations <= 30
+    assert moved.cost < 0.9 * first.cost  # 40 groups of points, and some of the first 30 points lie in the same one
+    assert moved is search.best
+    check(descent, moved.state, nearest=False)
+    assert moved.cost == pytest.approx(partition_cost(*descent.cloud, moved.state.labels), rel=1e-9)
+
+
+@settings(derandomize=True, deadline=None, max_examples=60)
+@given(seeds)
+def test_centres_to_move_are_not_those_whose_clusters_are_divided(seed):
+    X, w, k, _ = instance(seed)
+    search = KMeansSearch(descent_on(X, w, k), np.random.default_rng(0))
+    search.descent.assign(search._trial, search.descent.cloud.points[:k])
+    member = search._accept(search.descent.improve(search._trial))
+    out, divided = search._gainful(member)
+    assert len(out) == len(divided)
+    assert len(np.unique(np.concatenate([out, divided]))) == 2 * len(out)
+    pairs = list(search._pairs(member))
+    assert all(leaving != halved for leaving, halved in pairs)
+    net = [member.splits.gains[halved] - member.rises[leaving] for leaving, halved in pairs]
+    assert net == sorted(net, reverse=True)
+    assert next(search._pairs(member), None) is None
 
 
 def test_the_coreset_is_unbiased():
