@@ -269,8 +269,8 @@ def test_centred_rows_are_off_by_no_more_than_they_say():
         root = math.sqrt(optimum(X, w, 2))
         theirs, shift = replayed.centred_rows(X, w)
         ours = centred(X, w, turn=True)
-        for points, most in ((theirs, shift), (ours.points, ours.shift)):
-            off = abs(math.sqrt(optimum(points, w, 2)) - root)
+        for rows, most in ((theirs, shift), (ours.points, ours.shift)):
+            off = abs(math.sqrt(optimum(rows, w, 2)) - root)
             assert off <= most
             moved.append(off > 0)
     assert sum(moved) > 20
