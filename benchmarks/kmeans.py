@@ -294,7 +294,7 @@ def figure(folder: Path, seed: int) -> None:
                 est, spent = fit(X, 50, seed, limit=limit, certify=False)
             curves["certiclust"].append((spent, est.cost_))
         curves["bkmeans"] = [breathing(X, 50, seed, runs) for runs in (1, 3, 6)]
-        curves["sklearn"] = [lloyd(X, 50, seed, runs) for runs in (1, 10, 50)]
+        curves["sklearn"] = [lloyd(X, 50, seed, runs) for runs in (1, 10, 100)]
         least = min(cost for curve in curves.values() for _, cost in curve)
         for label, curve in curves.items():
             seconds, costs = np.array(curve).T

@@ -9,6 +9,9 @@ import numpy as np
 
 from certiclust.space import Space
 
+#: Absolute errors: of angles by unit vectors; of squares, which vanish below that; and 2^-520 of roots of squares.
+_SMALL = {"cosine": 2.0**-50, "correlation": 2.0**-50, "haversine": 2.0**-50, "sqeuclidean": 2.0**-1040}
+
 
 @dataclass(frozen=True)
 class Bound:
@@ -44,13 +47,12 @@ def rounding_margin(space: Space, terms: int) -> tuple[float, float]:
 
     A distance by direct differences is right to about l + 3 units in the last place, and a sum adds one per term.
     Distances between rounded unit vectors (cosine, haversine) or mapped rows (mahalanobis) have an absolute error as
-    well, and below 1e-160 a square underflows. The factor 4 leaves room for a verifier that computes the same numbers
-    in another order.
+    well, and below 1e-160 a square underflows, and with it the root of a sum of squares. The factor 4 leaves room for a
+    verifier that computes the same numbers in another order.
     """
     width = space.points.shape[1] + 16
     relative = 4 * 2.0**-52 * (terms + width)
-    angles = space.metric.function is None and space.metric.name in ("cosine", "correlation", "haversine")
-    absolute = 4 * width * (2.0**-50 if angles else 2.0**-520)
+    absolute = 4 * width * (_SMALL.get(space.metric.name, 2.0**-520) if space.metric.function is None else 2.0**-520)
     if space.metric.name == "mahalanobis" and space.metric.function is None:
         absolute += 4 * width * 2.0**-52 * float(np.abs(space.metric.prepare(space.points)).max(initial=0.0))
     return relative, absolute

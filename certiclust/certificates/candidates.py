@@ -17,9 +17,11 @@ from certiclust.certificates.errors import CertificateError
 
 Floats = NDArray[np.float64]
 
-#: Candidates, and pairs of node and point, that are looked at.
-MAX_CANDIDATES, MAX_PAIRS = 2_000_000, 2_000_000_000
+#: Candidates, nodes of one scale, and pairs of node and point, that are looked at.
+MAX_CANDIDATES, MAX_NODES, MAX_PAIRS = 2_000_000, 40_000_000, 2_000_000_000
 _NEAR, _FINER = 1e-9, 2e-6
+#: Columns up to which nodes outside the convex hull are left out.
+_HULL_COLUMNS = 6
 
 
 def named_candidates(stored: Any, points: Floats, weights: Floats) -> tuple[Floats, float]:
@@ -67,7 +69,7 @@ def _lattices(rows: Floats, name: str, epsilon: float, plain: bool) -> Floats:
         active = _active(moved, inner * scale, far * scale)
         if len(active):
             step = 2.0 * (1.0 - _FINER) * (reach * scale) / math.sqrt(width)
-            nodes = _around(active, step, most * scale * (1.0 + _NEAR), MAX_CANDIDATES)
+            nodes = _around(active, step, most * scale * (1.0 + _NEAR))
             pairs += len(nodes) * len(active)
             if pairs > MAX_PAIRS:
                 raise CertificateError("witness: 'candidates' names a set that is too large to build again.")
@@ -100,22 +102,32 @@ def _active(rows: Floats, inner: float, outer: float) -> Floats:
     return rows[keep]
 
 
-def _around(active: Floats, step: float, radius: float, most: int) -> NDArray[np.int64]:
-    """Return the lattice nodes that may lie within `radius` of an active row."""
-    width = active.shape[1]
+def _around(active: Floats, step: float, radius: float) -> NDArray[np.int64]:
+    """Return the lattice nodes that may lie within `radius` of an active row, sorted."""
     cells = np.unique(np.floor(active / step).astype(np.int64), axis=0)
-    reach = int(radius / step)
-    if (2 * reach + 2) ** width * len(cells) > 200 * most:
-        raise CertificateError("witness: 'candidates' names a set that is too large to build again.")
-    nodes = cells
-    for a in range(width):
-        # One axis after the other, so that no node is made many times.
-        shifts = np.zeros((2 * reach + 2, width), dtype=np.int64)
-        shifts[:, a] = np.arange(-reach, reach + 2)
-        nodes = np.unique((nodes[:, None] + shifts).reshape(-1, width), axis=0)
-        if len(nodes) > 20 * most:
+    reach = radius / step * (1.0 + _NEAR)
+    shifts: list[NDArray[np.int64]] = []
+    left = np.full(1, reach * reach)
+    for _ in range(active.shape[1]):
+        most = np.sqrt(left).astype(np.int64)
+        if int((2 * most + 2).sum()) * len(cells) > MAX_NODES:
             raise CertificateError("witness: 'candidates' names a set that is too large to build again.")
-    return nodes
+        before = np.repeat(np.arange(len(left)), 2 * most + 2)
+        first = np.flatnonzero(np.diff(before, prepend=-1))
+        shift = np.arange(len(before)) - first[before] - most[before]
+        away = np.where(shift > 0, shift - 1, -shift)  # from the cell, which is one step wide
+        shifts = [column[before] for column in shifts] + [shift]
+        left = np.maximum(left[before] - np.square(away), 0.0)
+    return _sorted([(cells[:, a, None] + column).ravel() for a, column in enumerate(shifts)])
+
+
+def _sorted(columns: list[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """Return the rows of integers that these columns make, each once, in lexicographic order."""
+    order = np.lexsort(columns[::-1])
+    columns = [column[order] for column in columns]
+    fresh = np.ones(len(order), dtype=bool)
+    fresh[1:] = np.any([column[1:] != column[:-1] for column in columns], axis=0)
+    return np.stack([column[fresh] for column in columns], axis=1)
 
 
 def _kept(
@@ -132,13 +144,16 @@ def _kept(
     nodes = nodes[keep]
     if len(facets):
         room = reach * (1.0 + _NEAR) + 1e-12 * float(np.linalg.norm(high - low))
-        nodes = nodes[np.all(nodes @ facets[:, :-1].T + facets[:, -1] <= room, axis=1)]
+        size = max(1, 4_000_000 // len(facets))
+        parts = [nodes[start : start + size] for start in range(0, len(nodes), size)]
+        within = [np.all(part @ facets[:, :-1].T + facets[:, -1] <= room, axis=1) for part in parts]
+        nodes = nodes[np.concatenate(within)] if within else nodes
     return nodes
 
 
 def _facets(rows: Floats) -> Floats:
     n, width = rows.shape
-    if width > 1 and n > width + 1:
+    if 1 < width <= _HULL_COLUMNS and n > width + 1:
         try:
             return np.asarray(ConvexHull(rows).equations)
         except QhullError:

@@ -25,7 +25,8 @@ _SQUARED = {"sqeuclidean", "cosine", "correlation"}
 _BOOLEAN = {"dice", "jaccard", "rogerstanimoto", "russellrao", "sokalsneath", "yule"}
 _ALIASES = {"l2": "euclidean", "nan_euclidean": "euclidean", "minkowski": "euclidean", "matching": "hamming"}
 _ALIASES |= {"l1": "manhattan", "cityblock": "manhattan"}
-_ANGLES = {"cosine", "correlation", "haversine"}
+#: Absolute errors: of angles by unit vectors; of squares, which vanish below that; and 2^-520 of roots of squares.
+_SMALL = {"cosine": 2.0**-50, "correlation": 2.0**-50, "haversine": 2.0**-50, "sqeuclidean": 2.0**-1040}
 _UNIT = 2.0**-52
 
 
@@ -70,7 +71,7 @@ class Instance:
     def errors(self, terms: int) -> tuple[float, float]:
         """Return the relative and absolute rounding error of a sum of `terms` distances."""
         width = self.clients.shape[1] + 16
-        absolute = width * (2.0**-50 if self.function is None and self.metric in _ANGLES else 2.0**-520)
+        absolute = width * (_SMALL.get(self.metric, 2.0**-520) if self.function is None else 2.0**-520)
         if self.function is None and self.metric == "mahalanobis":
             absolute += width * _UNIT * float(np.abs(self.clients).max(initial=0.0))
         return _UNIT * (terms + width), absolute

@@ -42,7 +42,7 @@ class KMeans(CertifiedClusterer):
         ``1 + epsilon`` times as costly as its mean, or an array of shape (n_candidates, n_features). ``"auto"``: the
         finest of these that is small enough.
     epsilon : float, default=0.5
-        How much worse than the mean the best candidate of a cluster may be, for the ladder.
+        How much worse than the mean the best candidate of a cluster may be, for the ladder; from 1e-6 to 1e6.
     max_candidates : int, default=50000
         Largest number of candidates; a set that needs more is refused, with its size.
     algorithm : {"auto", "gsemo", "nsga2", "nsga3", "sms-emoa", "moead"}, default="auto"
@@ -110,7 +110,7 @@ class KMeans(CertifiedClusterer):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **CertifiedClusterer._parameter_constraints,
         "candidates": ["array-like", StrOptions(set(CANDIDATE_NAMES))],
-        "epsilon": [Interval(Real, 0, 1e6, closed="neither")],
+        "epsilon": [Interval(Real, 1e-6, 1e6, closed="both")],
         "max_candidates": [Interval(Integral, 1, None, closed="left")],
     }
     _parameter_constraints.pop("metric")

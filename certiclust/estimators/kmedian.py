@@ -46,7 +46,7 @@ class KMedian(CertifiedClusterer):
         every place has one at most ``1 + epsilon`` times as far from every row, the best of them are found and then
         moved to the geometric medians of their clusters.
     epsilon : float, default=0.5
-        How much worse than the best place the best candidate may be, for ``centers="continuous"``.
+        How much worse than the best place the best candidate may be, for ``centers="continuous"``; from 1e-6 to 1e6.
     max_candidates : int, default=50000
         Largest number of such candidates; if more are needed the fit is refused, with their number.
     algorithm : {"auto", "gsemo", "nsga2", "nsga3", "sms-emoa", "moead"}, default="auto"
@@ -114,7 +114,7 @@ class KMedian(CertifiedClusterer):
         **CertifiedClusterer._parameter_constraints,
         "candidates": ["array-like", None],
         "centers": [StrOptions({"candidates", "continuous"})],
-        "epsilon": [Interval(Real, 0, 1e6, closed="neither")],
+        "epsilon": [Interval(Real, 1e-6, 1e6, closed="both")],
         "max_candidates": [Interval(Integral, 1, None, closed="left")],
     }
     _square = False

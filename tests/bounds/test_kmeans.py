@@ -227,6 +227,55 @@ def test_any_multipliers_and_any_matrix_are_valid(seed):
     assert rows.safe(kmeans_sdp.dual_value(rows.points, w, k, B + B.T)) <= best
 
 
+@settings(derandomize=True, deadline=None, max_examples=60)
+@given(seeds)
+def test_far_clusters_of_little_spread(seed):
+    """The cost is far below the rounding of what it is computed from: margins alone keep the bounds true."""
+    rng = np.random.default_rng(seed)
+    n, k, width = 6, 2, int(rng.integers(1, 3))
+    labels = np.arange(n) % k
+    X = 10.0 ** rng.uniform(3, 8) * (labels[:, None] + 0.1) + 10.0 ** rng.uniform(-9, -1) * rng.normal(size=(n, width))
+    w = np.ones(n) if seed % 2 else rng.integers(1, 4, n) / 3.0
+    best = optimum(X, w, k)
+    if best == 0:
+        return
+    checked(by_boxes(X, w, k, cluster_means(X, w, labels, k)), X, w, k, best)
+    checked(kmeans._sdp(X, w, k, labels, 0.0, never), X, w, k, best)
+    rows = centred(X, w)
+    mass = np.bincount(labels, minlength=k)[labels]
+    for _ in range(4):
+        # Equal sums of u over both clusters: what is left of sum(u) + k phi is the cost, and rounding.
+        u = np.square(np.ptp(X)) * 10.0 ** rng.uniform(-6, -1) / mass
+        whole = np.round(u / (u.max() * 2.0**-48)).astype(np.int64)
+        unit = float(u.max() * 2.0**-48)
+        goal = -float((unit * whole).sum()) / k * (1 + rng.choice([0.0, 1e-16, 1e-12]))
+        priced = price(rows.points, w, unit * whole, 2, goal, 1e5)
+        if len(priced.centers):
+            continue
+        bits = priced.bits
+        evidence = {"members": np.arange(n), "ends": [n], "axes": np.eye(width).ravel(), "units": [unit]}
+        evidence |= {"u": whole, "tree": np.packbits(bits), "tree_ends": [len(bits)]}
+        assert replayed.boxes_bound(evidence, X, w, k) <= best
+
+
+def test_centred_rows_are_off_by_no_more_than_they_say():
+    """The root of the optimum moves by at most the shift; and it does move, where clusters are far apart."""
+    moved = []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        spread = 10.0 ** rng.uniform(-17, -15)
+        X = 1e8 * (np.arange(6)[:, None] % 2 + spread * rng.normal(size=(6, 1)))
+        w = rng.integers(1, 4, 6) * 1.0
+        root = math.sqrt(optimum(X, w, 2))
+        theirs, shift = replayed.centred_rows(X, w)
+        ours = centred(X, w, turn=True)
+        for rows, most in ((theirs, shift), (ours.points, ours.shift)):
+            off = abs(math.sqrt(optimum(rows, w, 2)) - root)
+            assert off <= most
+            moved.append(off > 0)
+    assert sum(moved) > 20
+
+
 @settings(derandomize=True, deadline=None, max_examples=30)
 @given(seeds)
 def test_a_second_call_goes_on_from_the_first(seed):

@@ -152,6 +152,41 @@ def test_no_tree_of_cases_is_above_the_optimum(seed):
     assert bound.value <= cases_bound(bound.witness["cases"], X, w, k) <= best * (1 + 1e-12)
 
 
+@settings(derandomize=True, deadline=None, max_examples=60)
+@given(seeds)
+def test_any_demands_with_any_multipliers_are_valid(seed):
+    """What `verify` derives from one split by any region, with good u and any v and any halvings, is true."""
+    rng = np.random.default_rng(seed)
+    n, width = int(rng.integers(4, 7)), int(rng.integers(1, 3))
+    k = int(rng.integers(2, n))
+    X, w = rng.normal(size=(n, width)), rng.integers(1, 3, n) * 1.0
+    rows, centers = centred(X, w), X[:k]
+    upper = float(w @ np.square(X - centers[nearest(X, centers)]).sum(axis=1))
+    search = BoxSearch(rows.points, w, k, rows.inside(centers, X[0]), upper, 2e6, never)
+    search.run(0.0)
+    u, best = search.best_u, optimum(X, w, k)
+    gain = max(0.0, u.sum() - search.proved.lower) / k  # about what the best centre earns
+    unit = 2.0 ** np.floor(np.log2(upper) - 40)
+    for _ in range(6):
+        split = region(rng, width)._replace(inside=True, least=int(rng.choice([1, 1, k, rng.integers(1, k + 1)])))
+        multipliers, bits = [], []
+        for _ in range(2):
+            v = gain * rng.choice([0.0, 0.3, 0.9, 3.0])
+            whole = np.round(np.append(u, v) / unit).astype(np.int64)
+            multipliers.append(whole)
+            bits.append(np.repeat([1, 0], 2 ** rng.integers(0, 12) - np.array([1, 0])).astype(np.uint8))
+        evidence = {
+            "cases": [split.least, 0, 0],
+            "regions": [*split.low, *split.high],
+            "axes": np.eye(width).ravel(),
+            "units": [unit, unit],
+            "u": np.concatenate(multipliers),
+            "tree": np.packbits(np.concatenate(bits)),
+            "tree_ends": np.cumsum([len(tree) for tree in bits]),
+        }
+        assert cases_bound(evidence, X, w, k) <= best
+
+
 def test_cases_close_a_gap_that_multipliers_leave():
     X = np.random.default_rng(8).random((SIZE, 2))
     from certiclust import KMeans

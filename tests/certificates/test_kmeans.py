@@ -221,6 +221,18 @@ def test_one_centre_needs_no_witness():
     certificate.verify(X, w)
 
 
+@pytest.mark.parametrize("scale", [1e-80, 1e-100, 1e-140])
+def test_a_wrong_cost_of_tiny_data_is_refused(scale):
+    X = np.random.default_rng(0).normal(size=(20, 2)) * scale
+    certificate = KMeans(3, random_state=0).fit(X).certificate_
+    certificate.verify(X)
+    with pytest.raises(CertificateError, match="cost"):
+        replace(certificate, cost=certificate.cost * (1 + 1e-6)).verify(X)
+    moved = np.array(certificate.witness["cluster_centers"]) + scale
+    with pytest.raises(CertificateError, match="cost"):
+        replace(certificate, witness={**certificate.witness, "cluster_centers": moved.tolist()}).verify(X)
+
+
 # ------------------------------------------------------------------------------------------------------ candidates
 
 
@@ -238,6 +250,14 @@ def test_named_sets_are_built_again_to_the_last_bit(name):
             points, excess = named_candidates({"name": chosen.name, "epsilon": epsilon}, X, w)
             np.testing.assert_array_equal(points, chosen.points)
             assert excess == chosen.epsilon
+
+
+@pytest.mark.parametrize("width", [5, 7])
+def test_sets_of_many_columns_are_built_again(width):
+    X = np.random.default_rng(width).normal(size=(9, width))
+    chosen = ladder(X, np.ones(9), 4.0, 10**6)
+    points, _ = named_candidates({"name": "ladder", "epsilon": 4.0}, X, np.ones(9))
+    np.testing.assert_array_equal(points, chosen.points)
 
 
 @pytest.mark.parametrize("candidates", ["auto", "midpoints", "ladder"])
@@ -264,3 +284,7 @@ def test_a_set_too_large_to_build_again_is_refused():
     X = np.random.default_rng(0).random((300, 4))
     with pytest.raises(CertificateError, match="too large"):
         named_candidates({"name": "ladder", "epsilon": 1e-4}, X, np.ones(300))
+    X = np.random.default_rng(0).random((300, 12))
+    for epsilon in (1e-6, 0.5):
+        with pytest.raises(CertificateError, match="too large"):
+            named_candidates({"name": "ladder", "epsilon": epsilon}, X, np.ones(300))

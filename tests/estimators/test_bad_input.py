@@ -87,6 +87,16 @@ def test_n_clusters_above_the_number_of_sites():
     assert "candidates=3" in message
 
 
+@pytest.mark.parametrize("estimator", [KMeans, KMedian])
+@pytest.mark.parametrize("value", [0.0, 9e-7, 1.1e6, np.nan, "fine"], ids=repr)
+def test_epsilon(estimator, value):
+    """What `verify` would refuse is refused before."""
+    message = refusal(estimator(3, epsilon=value), ROWS, expected=InvalidParameterError)
+    assert "'epsilon'" in message
+    assert "[1e-06, 1000000.0]" in message
+    assert f"Got {value!r} instead" in message
+
+
 @pytest.mark.parametrize("estimator", WITH_METRIC)
 def test_n_clusters_is_looked_at_before_any_distance(estimator):
     def metric(a, b):

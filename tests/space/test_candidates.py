@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.spatial import cKDTree
 
-from certiclust.space.candidates import budgeted, candidate_set, data_points, ladder, midpoints, universal
+from certiclust.space.candidates import budgeted, candidate_set, data_points, ladder, lattice, midpoints, universal
 
 FAMILIES = ["uniform", "blobs", "powers", "two scales", "line", "grid", "duplicates", "far"]
 MANY = 10**6
@@ -181,6 +181,52 @@ def test_steps_that_the_coordinates_cannot_hold_are_refused():
     with pytest.raises(ValueError, match="subtract the mean from X"):
         ladder(X, np.ones(3), 1e-4, MANY)
     assert candidate_set("auto", X, np.ones(3), 1e-4, MANY).name == "midpoints"
+
+
+@pytest.mark.parametrize("width", [6, 8, 12])
+def test_a_set_that_takes_too_long_to_build_is_refused_before(width):
+    """Nodes near a cell: a power of the number of columns. The candidates would be counted for minutes, or never."""
+    X = np.random.default_rng(0).normal(size=(10, width))
+    words = rf"needs a look at more than 40000000 nodes of lattices in {width} columns; take a larger epsilon, fewer"
+    with pytest.raises(ValueError, match=f"candidates='ladder' {words}.* or use candidates='data'"):
+        ladder(X, np.ones(10), 0.1, 50_000)
+    with pytest.raises(ValueError, match=f"centers='continuous' {words}.* or use centers='candidates'"):
+        universal(X, 0.1, 50_000)
+    with pytest.raises(ValueError, match="needs a look at more than"):
+        ladder(X[:, :3], np.ones(10), 1e-6, 50_000)  # thousands of nodes in each direction
+
+
+def test_many_columns_with_a_large_epsilon():
+    """Above six columns nodes are left out by the bounding box alone."""
+    X = np.random.default_rng(1).normal(size=(10, 7))
+    for w in (np.ones(10), np.arange(1.0, 11.0)):
+        chosen = ladder(X, w, 4.0, MANY)
+        assert len(chosen.points) > 10
+        assert worst_excess(X, w, chosen.points) <= 4.0
+
+
+@pytest.mark.parametrize(("radius", "width"), [(0.3, 1), (2.5, 2), (1.0, 3), (1.9, 4)])
+def test_offsets_are_those_of_the_ball(radius, width):
+    side = np.arange(-4, 6)
+    grid = np.stack(np.meshgrid(*[side] * width, indexing="ij"), axis=-1).reshape(-1, width)
+    gap = np.maximum(np.maximum(-grid, grid - 1), 0)
+    expected = grid[np.square(gap).sum(axis=1) <= radius * radius]
+    np.testing.assert_array_equal(lattice._offsets(radius, width, len(expected)), expected)
+    assert lattice._offsets(radius, width, len(expected) - 1) is None
+
+
+def test_pieces_change_nothing(monkeypatch):
+    X = np.random.default_rng(2).random((25, 3))
+    whole = ladder(X, np.ones(25), 0.5, MANY).points
+    monkeypatch.setattr(lattice, "PIECE", 300)
+    monkeypatch.setattr(lattice, "PRODUCTS", 50)
+    np.testing.assert_array_equal(ladder(X, np.ones(25), 0.5, MANY).points, whole)
+
+
+def test_nodes_too_far_apart_for_one_number():
+    nodes = np.array([[2**40, 5, -(2**40)], [0, 3, 7], [2**40, 5, -(2**40)], [0, -3, 7]])
+    np.testing.assert_array_equal(lattice._distinct(nodes), np.unique(nodes, axis=0))
+    np.testing.assert_array_equal(lattice._distinct(nodes % 100), np.unique(nodes % 100, axis=0))
 
 
 def test_auto_takes_the_finest_set_that_fits():

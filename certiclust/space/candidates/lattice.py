@@ -14,12 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import ConvexHull, QhullError, cKDTree
 
-from certiclust.space.candidates.sets import CandidateSet, FloatArray, check_size
+from certiclust.space.candidates.sets import CandidateSet, FloatArray, check_size, described
 
-#: Nodes that are looked at in one piece.
-PIECE = 1_000_000
+#: Nodes that are looked at in one piece, and nodes times facets.
+PIECE, PRODUCTS = 1_000_000, 4_000_000
 #: Sizes are counted up to this many times the allowed one.
 COUNTED = 20
+#: Nodes that are looked at in all.
+LOOKED = 40_000_000
+#: Columns up to which nodes outside the convex hull are left out: with more it has too many facets.
+HULL_COLUMNS = 6
 #: Relative room for rounding in comparisons, and by how much steps are finer so that rounded nodes are near enough.
 ROOM, FINER = 1e-9, 2e-6
 
@@ -142,11 +146,13 @@ def _collected(distinct: FloatArray, levels: list[Level], name: str, max_candida
             f"the {name} candidates need steps of {levels[0].reach:.3g}, which coordinates of "
             f"{np.abs(distinct).max():.3g} cannot hold; subtract the mean from X, or use the data as candidates."
         )
-    tree, facets = cKDTree(moved), _facets(moved)
+    tree, larger = cKDTree(moved), "take a larger epsilon, "
+    active = [_active(moved, tree, level) for level in levels]
+    offsets = _affordable(active, levels, name)
+    facets = _facets(moved)
     found, size = [moved], len(moved)
-    larger = "take a larger epsilon, "
-    for level in levels:
-        nodes = _nodes(moved, tree, facets, level, COUNTED * max_candidates - size)
+    for points, level in zip(active, levels, strict=True):
+        nodes = _nodes(points, offsets, moved, facets, level, COUNTED * max_candidates - size)
         if nodes is None:
             check_size(name, COUNTED * max_candidates, max_candidates, larger, more=True)
         else:
@@ -160,7 +166,7 @@ def _collected(distinct: FloatArray, levels: list[Level], name: str, max_candida
 def _facets(points: FloatArray) -> FloatArray:
     """Return the facets of the convex hull as rows (normal, offset); none for flat data."""
     n, width = points.shape
-    if width > 1 and n > width + 1:
+    if 1 < width <= HULL_COLUMNS and n > width + 1:
         try:
             return np.asarray(ConvexHull(points).equations)
         except QhullError:
@@ -168,38 +174,88 @@ def _facets(points: FloatArray) -> FloatArray:
     return np.empty((0, width + 1))
 
 
-def _nodes(points: FloatArray, tree: cKDTree, facets: FloatArray, level: Level, most: int) -> FloatArray | None:
-    """Return the nodes of one level in lexicographic order; None if there are more than `most`."""
-    width = points.shape[1]
+def _active(points: FloatArray, tree: cKDTree, level: Level) -> FloatArray:
+    """Return the points that have another one at about the right distance."""
     within = tree.query_ball_point(points, level.inner, return_length=True)
     about = tree.query_ball_point(points, level.outer * (1.0 - 1e-12), return_length=True)
-    active = points[about > within]
+    return points[about > within]
+
+
+def _step(level: Level, width: int) -> float:
+    return 2.0 * (1.0 - FINER) * level.reach / math.sqrt(width)
+
+
+def _cells(active: FloatArray, step: float) -> NDArray[np.int64]:
+    """Return the cells of the lattice that hold a point."""
+    return _distinct(np.floor(active / step).astype(np.int64))
+
+
+def _distinct(nodes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return every node once, in lexicographic order: by one number for each, where that is possible."""
+    if not len(nodes):
+        return nodes
+    low, spans = nodes.min(axis=0), np.ptp(nodes, axis=0) + 1
+    if not math.prod(spans.tolist()) < 2**62:
+        return np.unique(nodes, axis=0)
+    keys = np.unique(np.ravel_multi_index(tuple((nodes - low).T), tuple(spans)))
+    return np.asarray(np.stack(np.unravel_index(keys, tuple(spans)), axis=1) + low, dtype=np.int64)
+
+
+def _affordable(active: list[FloatArray], levels: list[Level], name: str) -> NDArray[np.int64]:
+    """Return the steps from a cell to the nodes near it, the same at all levels; refuse what takes too long to build.
+
+    The number of nodes near a cell grows like a power of the number of columns, most of them outside the hull or near
+    other cells as well: a set may be small and yet far too long in the making.
+    """
+    width = active[0].shape[1]
+    cells = sum(len(_cells(points, _step(level, width))) for points, level in zip(active, levels, strict=True))
+    radius = levels[0].most * (1.0 + ROOM) / _step(levels[0], width)
+    offsets = _offsets(radius * (1.0 + ROOM), width, LOOKED / max(cells, 1))
+    if offsets is None:
+        what, instead = described(name)
+        raise ValueError(
+            f"{what} needs a look at more than {LOOKED} nodes of lattices in {width} columns; take a larger epsilon, "
+            f"fewer columns, or use {instead}."
+        )
+    return offsets
+
+
+def _nodes(
+    active: FloatArray, offsets: NDArray[np.int64], points: FloatArray, facets: FloatArray, level: Level, most: int
+) -> FloatArray | None:
+    """Return the nodes of one level in lexicographic order; None if there are more than `most`."""
+    width = points.shape[1]
     if not len(active):
         return np.empty((0, width))
-    step = 2.0 * (1.0 - FINER) * level.reach / math.sqrt(width)
-    cells = np.unique(np.floor(active / step).astype(np.int64), axis=0)
-    offsets = _offsets(level.most * (1.0 + ROOM) / step, width)
-    near = cKDTree(active)
+    step = _step(level, width)
+    cells, near = _cells(active, step), cKDTree(active)
     parts: list[NDArray[np.int64]] = []
     count = 0
     stride = max(1, PIECE // len(offsets))
     for start in range(0, len(cells), stride):
-        piece = (cells[start : start + stride, None] + offsets).reshape(-1, width)
-        piece = np.unique(piece, axis=0)
+        piece = _distinct((cells[start : start + stride, None] + offsets).reshape(-1, width))
         parts.append(piece[_kept(np.asarray(piece * step, dtype=np.float64), points, near, facets, level)])
         count += len(parts[-1])
         if count > 4 * most + PIECE:
             return None
-    nodes = np.unique(np.concatenate(parts), axis=0)
+    nodes = _distinct(np.concatenate(parts))
     return np.asarray(nodes * step, dtype=np.float64) if len(nodes) <= most else None
 
 
-def _offsets(radius: float, width: int) -> NDArray[np.int64]:
-    """Return all steps from a cell to nodes within `radius` steps of some place in the cell."""
-    side = np.arange(-math.floor(radius), math.floor(radius) + 2)
-    grid = np.stack(np.meshgrid(*[side] * width, indexing="ij"), axis=-1).reshape(-1, width)
-    gap = np.maximum(np.maximum(-grid, grid - 1), 0)
-    return np.asarray(grid[np.square(gap).sum(axis=1) <= radius * radius], dtype=np.int64)
+def _offsets(radius: float, width: int, most: float) -> NDArray[np.int64] | None:
+    """Return all steps from a cell to nodes within `radius` steps of some place in the cell; None if above `most`."""
+    steps, far = np.empty((1, 0), dtype=np.int64), np.zeros(1, dtype=np.int64)
+    for _ in range(width):
+        # One column after the other: the corners of the cube around the ball would be far too many.
+        room = np.floor(np.sqrt(radius * radius - far)).astype(np.int64)
+        counts = 2 * room + 2  # from -room to room + 1: the cell is one step wide
+        if counts.sum() > most:
+            return None
+        before = np.repeat(np.arange(len(steps)), counts)
+        last = np.arange(len(before)) - np.repeat(np.cumsum(counts) - counts + room, counts)
+        steps = np.column_stack([steps[before], last])
+        far = far[before] + np.square(np.maximum(np.maximum(-last, last - 1), 0))
+    return steps
 
 
 def _kept(nodes: FloatArray, points: FloatArray, near: cKDTree, facets: FloatArray, level: Level) -> NDArray[np.bool_]:
@@ -210,5 +266,8 @@ def _kept(nodes: FloatArray, points: FloatArray, near: cKDTree, facets: FloatArr
     kept &= ((nodes >= low - level.reach) & (nodes <= high + level.reach)).all(axis=1)
     if len(facets):
         room = level.reach * (1.0 + ROOM) + 1e-12 * float(np.linalg.norm(high - low))
-        kept[kept] = (nodes[kept] @ facets[:, :-1].T + facets[:, -1] <= room).all(axis=1)
+        rows = np.flatnonzero(kept)
+        size = max(1, PRODUCTS // len(facets))
+        for part in (rows[start : start + size] for start in range(0, len(rows), size)):
+            kept[part] = (nodes[part] @ facets[:, :-1].T + facets[:, -1] <= room).all(axis=1)
     return np.asarray(kept)

@@ -53,10 +53,15 @@ def midpoints(points: FloatArray, max_candidates: int) -> CandidateSet:
 def check_size(name: str, size: float, max_candidates: int, how: str, *, more: bool = False) -> None:
     """Raise ValueError if a set is larger than allowed, with its size and what to change."""
     if size > max_candidates:
-        what, instead = f"candidates={name!r}", "candidates='data'"
-        if name == "universal":
-            what, instead = "centers='continuous'", "centers='candidates'"
+        what, instead = described(name)
         raise ValueError(
             f"{what} needs {'more than ' if more else ''}{size:.0f} candidates, above "
             f"max_candidates={max_candidates}; {how}raise max_candidates, or use {instead}."
         )
+
+
+def described(name: str) -> tuple[str, str]:
+    """Return the option that asks for a set, and the one that asks for less."""
+    if name == "universal":
+        return "centers='continuous'", "centers='candidates'"
+    return f"candidates={name!r}", "candidates='data'"
