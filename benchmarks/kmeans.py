@@ -12,7 +12,7 @@ from __future__ import annotations
 import resource
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, contextmanager
 from multiprocessing import get_context
@@ -31,6 +31,7 @@ from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning
 
 from certiclust import KMeans
+from certiclust.baselines import kmeans as baselines
 
 #: Offspring of a long run.
 LONG = 4000
@@ -131,9 +132,8 @@ def gaussians(count: int, columns: int, spread: float, number: int) -> FloatArra
 def hard_sets(numbers: Sequence[int] = (0, 1, 2)) -> Iterator[tuple[str, FloatArray, float]]:
     """Yield the sets of issue 5 for k = 50, and how far below sklearn n_init=10 it asks the mean cost to be.
 
-    The issue leaves open how many Gaussians there are in 8-D: 64 here. With 30 of them nothing is asked, because section
-    ``best`` finds no tool that is 0.8 % below sklearn; with 50, well apart, bkmeans finds what seems to be the optimum,
-    and nobody can be below that.
+    The issue leaves open how many Gaussians there are in 8-D: 64 here, and 100. With 30 nothing is asked: section
+    ``best`` shows how little there is between sklearn and the best that any tool finds in a long run.
     """
     yield "digits", np.asarray(load_digits().data, dtype=np.float64), 0.008
     yield "30 Gaussians 8-D", gaussians(30, 8, 3.0, 0), 0.0
@@ -192,6 +192,54 @@ def best(seeds: list[int]) -> Iterator[Row]:
             "best below sklearn x10 %": " ".join(f"{value:.2f}" for value in room),
             "0.8 % can be seen to be there": f"{sum(value >= 0.8 for value in room)}/{len(room)}",
         }
+
+
+def textbook(X: FloatArray, k: int, seed: int) -> dict[str, tuple[float, float]]:
+    """Return CPU seconds and cost of the textbook algorithms in `certiclust.baselines`."""
+    rng, weights = np.random.default_rng(seed), np.ones(len(X))
+
+    def drawn() -> FloatArray:
+        return baselines.kmeans_plus_plus(X, weights, k, rng)
+
+    runs: dict[str, Callable[[], FloatArray]] = {
+        "Lloyd": lambda: baselines.lloyd(X, weights, X[rng.choice(len(X), k, replace=False)]),
+        "k-means++": lambda: baselines.lloyd(X, weights, drawn()),
+        "k-means++ with local search": lambda: baselines.lloyd(
+            X, weights, baselines.local_search_plus_plus(X, weights, drawn(), 2 * k, rng)
+        ),
+        "swap search": lambda: baselines.lloyd(
+            X, weights, X[baselines.swap_search(X, weights, np.sort(rng.choice(len(X), k, replace=False)), 1e-3)]
+        ),
+    }
+    found = {}
+    for name, run in runs.items():
+        start = process_time()
+        centers = run()
+        found[name] = process_time() - start, cost_of(X, centers, k)
+    return found
+
+
+def baseline(seeds: list[int]) -> Iterator[Row]:
+    """Textbook algorithms once each, and the default fit with its certificate."""
+    sets = {
+        "iris": (np.asarray(load_iris().data), 10),
+        "digits": (np.asarray(load_digits().data, dtype=np.float64), 20),
+    }
+    for name, (X, k) in {**sets, "uniform 2-D": (np.random.default_rng(0).random((1000, 2)), 50)}.items():
+        for seed in seeds:
+            est, seconds = fit(X, k, seed)
+            for tool, (spent, cost) in textbook(X, k, seed).items():
+                yield {
+                    "instance": name,
+                    "k": k,
+                    "seed": seed,
+                    "baseline": tool,
+                    "baseline CPU s": round(spent, 3),
+                    "CPU s": round(seconds, 3),
+                    "baseline above %": round(100 * (cost / est.cost_ - 1), 3),
+                    "certified gap %": round(100 * est.certificate_.gap, 3),
+                    "pass": bool(est.cost_ <= cost * (1 + 1e-9)),
+                }
 
 
 def million(kind: str, seed: int) -> FloatArray:
@@ -276,7 +324,14 @@ def gaps(seeds: list[int]) -> Iterator[Row]:
         }
 
 
-SECTIONS: dict[str, Section] = {"mssc": mssc, "equal": equal, "best": best, "gaps": gaps, "large": large}
+SECTIONS: dict[str, Section] = {
+    "mssc": mssc,
+    "equal": equal,
+    "best": best,
+    "baselines": baseline,
+    "gaps": gaps,
+    "large": large,
+}
 
 
 def figure(folder: Path, seed: int) -> None:
@@ -286,8 +341,8 @@ def figure(folder: Path, seed: int) -> None:
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
 
-    canvas, axes = plt.subplots(1, 5, figsize=(22, 4.2), layout="constrained")
-    for axis, (name, X, _) in zip(axes, hard_sets((0,)), strict=True):
+    canvas, axes = plt.subplots(2, 3, figsize=(15, 8), layout="constrained")
+    for axis, (name, X, _) in zip(axes.flat, hard_sets((0,)), strict=True):
         curves: dict[str, list[tuple[float, float]]] = {"certiclust": [], "bkmeans": [], "sklearn": []}
         for limit in (0.1, 0.2, 0.4, 0.8, 1.6, 3.2):
             with cpu_clock():
