@@ -29,11 +29,14 @@ class ComposedEngine(Engine):
         self, problem: Problem | SubsetProblem, recipe: Recipe, mutation: Mutation, seed: int, archive: Archive
     ) -> None:
         from certiclust.evolution.kernels.population import new_population
+        from certiclust.evolution.kernels.survival import survivor_rule
 
         super().__init__(problem, archive, seed)
         self._recipe = recipe
         self._law = mutation.law(archive.inside.shape[1], problem.k, pure_removals=True)
         self._population = new_population(archive, problem.k, recipe, _aside(recipe, problem.k))
+        held = self._population.objectives, self._population.lists, self._population.room
+        self._survive = survivor_rule(recipe.survival, *held, recipe, problem.k, self._state)
 
     def advance(self, limits: Limits) -> None:
         """Run one block."""
@@ -42,8 +45,8 @@ class ComposedEngine(Engine):
         kernel = advance_own(self._tables.__class__) if isinstance(self.problem, SubsetProblem) else advance
         recipe = self._recipe
         extras = None if recipe.selection == UNIFORM and recipe.crossover_rate == 0 else True
-        setting = self._population, recipe, extras, self._law, self._state
-        kernel(self._tables, *setting, self._work, *limits.ends)
+        setting = self._population, recipe, extras, self._survive, self._law, self._state
+        kernel(self._tables, *setting, self.best is not None, self._work, *limits.ends)
 
     @property
     def members(self) -> int:

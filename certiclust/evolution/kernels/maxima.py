@@ -137,13 +137,16 @@ def radius_at_least(maxima: Maxima, z: int, s: int, removed: IntArray, added: In
 @njit(**PART)
 def evaluate(maxima: Maxima, z: int, s: int, removed: IntArray, added: IntArray) -> tuple[float, int]:
     """Return the offspring's radius and the first point at which it is reached."""
-    best = maxima.buffers[0]
-    without(maxima.rows, maxima.archive, maxima.tables, z, s, removed, best)
+    rows, archive, tables = maxima.rows, maxima.archive, maxima.tables
+    best, buffer = maxima.buffers[0], maxima.buffers[1]
+    near, d1 = tables.near[z], tables.d1[z]
+    second, d2 = tables.second[z], tables.d2[z]
+    without(rows, archive.members[z, :s], archive.inside[z], near, d1, second, d2, removed, best)
     for c in added:
-        d = row(maxima.rows, c, maxima.buffers[1])
+        d = row(rows, c, buffer)
         for i in range(best.size):
             best[i] = min(best[i], d[i])
-    maxima.archive.counters[EVALUATIONS] += 1
+    archive.counters[EVALUATIONS] += 1
     farthest = 0
     for i in range(best.size):
         if best[i] > best[farthest]:
@@ -271,7 +274,7 @@ def step(maxima: Maxima, s: int, removed: IntArray, added: IntArray) -> bool:
     if hopeless(maxima, size, separation, radius):
         return False
     members = np.empty(size, dtype=np.int64)
-    offspring(archive, z, s, removed, added, members)
+    offspring(archive.members, z, s, removed, added, members)
     if size == k:
         note_records(maxima, members, separation, radius, farthest)
     value = np.inf if size == 1 else separation - radius
