@@ -36,7 +36,7 @@ class ComposedEngine(Engine):
         self._law = mutation.law(archive.inside.shape[1], problem.k, pure_removals=True)
         self._population = new_population(archive, problem.k, recipe, _aside(recipe, problem.k))
         held = self._population.objectives, self._population.lists, self._population.room
-        self._survive = survivor_rule(recipe.survival, *held, recipe, problem.k, self._state)
+        self._survive = survivor_rule(*held, recipe, problem.k, self._state)
 
     def advance(self, limits: Limits) -> None:
         """Run one block."""
@@ -70,6 +70,7 @@ class ComposedValueEngine(ComposedEngine):
 
     def __init__(self, problem: SumProblem | SubsetProblem, recipe: Recipe, mutation: Mutation, seed: int) -> None:
         from certiclust.evolution.kernels.archive import new_archive
+        from certiclust.evolution.kernels.generation import SumTables
 
         slots = _slots(recipe, problem.k)
         if isinstance(problem, SubsetProblem):
@@ -77,8 +78,9 @@ class ComposedValueEngine(ComposedEngine):
             archive = new_archive(problem.m, problem.k, slots, problem.empty, problem.empty_violations)
         else:
             _check_memory(problem, slots)
-            self._tables = sums_of(problem, slots)
-            archive = self._tables.archive
+            sums = sums_of(problem, slots)
+            self._tables = SumTables(sums.rows, sums.weights, sums.groups, sums.hits, sums.tables, sums.buffers)
+            archive = sums.archive
         super().__init__(problem, recipe, mutation, seed, archive)
 
     @property

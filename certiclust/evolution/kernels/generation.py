@@ -1,15 +1,20 @@
 """The loop that every composed algorithm runs: choose, reproduce, evaluate, and survive once a generation is complete.
 
 What depends on the problem is asked through two functions, which numba chooses by the type of the problem's state:
-`judge` (f1 of an offspring from its parent's tables, and what is worth remembering of it) and `store` (its own tables). `Sums` and `Maxima` are the problems of the paper; any other state brings its own
-`value`, `violations` and `store` (see `certiclust.evolution.own`).
+`judge` (f1 of an offspring from its parent's tables, and what is worth remembering of it) and `store` (its own tables).
+`SumTables` and `Maxima` are the problems of the paper; any other state brings its own `value`, `violations` and `store`
+(see `certiclust.evolution.own`).
+
+Every field of a tuple is compiled again wherever the whole tuple is passed, copied or dropped, and this is what a first
+fit waits for. So fields are taken out once, by at most three in a statement (a longer one is compiled as a tuple), and
+functions get the arrays that they need.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -18,7 +23,16 @@ from numpy.typing import NDArray
 
 from certiclust.evolution.kernels import maxima as max_kernels
 from certiclust.evolution.kernels import sums as sum_kernels
-from certiclust.evolution.kernels.archive import EVALUATIONS, FREE, ITERATIONS, Archive, ending, fill_tables, offspring
+from certiclust.evolution.kernels.archive import (
+    EVALUATIONS,
+    FREE,
+    ITERATIONS,
+    Archive,
+    Tables,
+    ending,
+    fill_tables,
+    offspring,
+)
 from certiclust.evolution.kernels.choice import flips_of
 from certiclust.evolution.kernels.maxima import COST, H, Maxima
 from certiclust.evolution.kernels.population import (
@@ -33,13 +47,25 @@ from certiclust.evolution.kernels.population import (
 )
 from certiclust.evolution.kernels.reproduction import choose, cross
 from certiclust.evolution.kernels.rng import State, below, uniform
-from certiclust.evolution.kernels.sums import Sums
 from certiclust.evolution.laws import FlipLaw
 from certiclust.evolution.recipe import ARCHIVE, BALANCED, COMMA, DECOMPOSITION, Recipe
 from certiclust.space.compiled import KERNEL, PART, VIEWS
+from certiclust.space.kernels import Rows
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+
+
+class SumTables(NamedTuple):
+    """A sum problem and what is known of the sets in slots: the part of `Sums` that any algorithm needs."""
+
+    rows: Rows
+    weights: FloatArray
+    groups: IntArray
+    hits: IntArray
+    tables: Tables
+    buffers: FloatArray
+
 
 #: In place of the number of removals: more than k centres, so the offspring is not considered, as in Algorithm 1.
 TOO_LARGE = -1
@@ -64,7 +90,7 @@ def judge(
     raise NotImplementedError("compiled code only")
 
 
-def store(state: Any, sizes: IntArray, z: int, new: int, removed: IntArray, added: IntArray) -> None:
+def store(state: Any, members: IntArray, sizes: IntArray, z: int, new: int, removed: IntArray, added: IntArray) -> None:
     """Write the tables of slot `new` from those of its parent `z`."""
     raise NotImplementedError("compiled code only")
 
@@ -74,7 +100,7 @@ def _judge(
     state: Any, archive: Any, sizes: Any, best: Any, record: Any, z: Any, new: Any, removed: Any, added: Any
 ) -> Any:
     kind = state.instance_class
-    if kind is Sums:
+    if kind is SumTables:
         return _judge_sum
     if kind is Maxima:
         return _judge_maximum
@@ -99,14 +125,14 @@ def _judge(
 
 
 @overload(store, strict=False, jit_options={"_nrt": True})
-def _store(state: Any, sizes: Any, z: Any, new: Any, removed: Any, added: Any) -> Any:
+def _store(state: Any, members: Any, sizes: Any, z: Any, new: Any, removed: Any, added: Any) -> Any:
     kind = state.instance_class
-    if kind is Sums:
+    if kind is SumTables:
         return _store_sum
     if kind is Maxima:
         return _store_maximum
     tables = njit(**PART)(kind.store)
-    return lambda state, sizes, z, new, removed, added: tables(state, z, new, removed, added)
+    return lambda state, members, sizes, z, new, removed, added: tables(state, z, new, removed, added)
 
 
 def _no_violations(state: Any, slot: int, removed: IntArray, added: IntArray) -> int:
@@ -114,7 +140,7 @@ def _no_violations(state: Any, slot: int, removed: IntArray, added: IntArray) ->
 
 
 def _judge_sum(
-    state: Sums,
+    state: SumTables,
     archive: Archive,
     sizes: IntArray,
     best: IntArray,
@@ -143,32 +169,47 @@ def _judge_maximum(
     removed: IntArray,
     added: IntArray,
 ) -> tuple[float, bool]:
-    s, size = sizes[z], sizes[new]
+    size, rows, tables = sizes[new], state.rows, state.tables
+    members, inside = archive.members[z, : sizes[z]], archive.inside[z]
+    near, d1 = tables.near[z], tables.d1[z]
+    second, d2 = tables.second[z], tables.d2[z]
     separation, radius, farthest = np.inf, np.inf, 0
     if size > 1:
-        separation = max_kernels.separation_after(state, z, s, removed, added)
+        separation = max_kernels.separation_after(
+            rows, state.separation[z], members, inside, near, d1, second, d2, removed, added
+        )
     if size > 0:
-        radius, farthest = max_kernels.evaluate(state, z, s, removed, added)
-    state.separation[new], state.radius[new], state.farthest[new] = separation, radius, farthest
+        radius, farthest = max_kernels.evaluate(
+            rows, state.buffers, members, inside, near, d1, second, d2, removed, added
+        )
+        archive.counters[EVALUATIONS] += 1
+    state.separation[new] = separation
+    state.radius[new] = radius
+    state.farthest[new] = farthest
     archive.value[new] = separation - radius if size > 1 else np.inf
     if size == best.size:
         max_kernels.note_records(state, archive.members[new, :size], separation, radius, farthest)
     return state.records[COST], state.records[H] >= 0.0
 
 
-def _store_sum(state: Sums, sizes: IntArray, z: int, new: int, removed: IntArray, added: IntArray) -> None:
+def _store_sum(
+    state: SumTables, members: IntArray, sizes: IntArray, z: int, new: int, removed: IntArray, added: IntArray
+) -> None:
     groups, hits, parents = state.groups, state.hits[new], state.hits[z]
     for g in range(hits.size):
         hits[g] = parents[g]
     sum_kernels.count_hits(groups, hits, removed, added)
-    fill_tables(state.rows, state.tables, z, new, state.archive.members[new, : sizes[new]], removed, added)
+    fill_tables(state.rows, state.tables, z, new, members[new, : sizes[new]], removed, added)
 
 
-def _store_maximum(state: Maxima, sizes: IntArray, z: int, new: int, removed: IntArray, added: IntArray) -> None:
+def _store_maximum(
+    state: Maxima, members: IntArray, sizes: IntArray, z: int, new: int, removed: IntArray, added: IntArray
+) -> None:
     size = sizes[new]
-    fill_tables(state.rows, state.tables, z, new, state.archive.members[new, :size], removed, added)
+    fill_tables(state.rows, state.tables, z, new, members[new, :size], removed, added)
     if size > 0:
-        max_kernels.describe(state, new, size, state.separation[new], state.radius[new], state.farthest[new])
+        tables = state.tables
+        max_kernels.describe(members[new, :size], tables.near[new], tables.d2[new], state.loss[new], state.lossy[new])
 
 
 @njit(**PART)
@@ -314,7 +355,7 @@ def advance(
                     if parent[x] >= 0:  # it has survived, and gets tables
                         moved, gone = moves[x], counts[x]
                         more = gone + gone + sizes[x] - sizes[parent[x]]
-                        store(problem, sizes, parent[x], x, moved[:gone], moved[gone:more])
+                        store(problem, members, sizes, parent[x], x, moved[:gone], moved[gone:more])
                         parent[x] = -1
                         for i in range(sizes[x]):
                             inside[x, members[x, i]] = 1

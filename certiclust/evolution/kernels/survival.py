@@ -27,29 +27,32 @@ from certiclust.evolution.kernels.ranking import (
     sort_down,
 )
 from certiclust.evolution.kernels.rng import State, below
-from certiclust.evolution.recipe import ARCHIVE, COMMA, DECOMPOSITION, HYPERVOLUME, NICHING, Recipe
-from certiclust.space.compiled import INNER, PART
+from certiclust.evolution.recipe import ARCHIVE, COMMA, CROWDING, DECOMPOSITION, HYPERVOLUME, NICHING, Recipe
+from certiclust.space.compiled import INNER, PART, VIEWS
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 
-def survivor_rule(
-    survival: int, f: Objectives, lists: Lists, room: Room, recipe: Recipe, k: int, state: State
-) -> Callable[..., None]:
-    """Return the rule of a survivor selection, compiled for arguments of these types and called by its address.
+def survivor_rule(f: Objectives, lists: Lists, room: Room, recipe: Recipe, k: int, state: State) -> Callable[..., None]:
+    """Return the rule of a recipe, compiled for arguments of these types, to be called by its address.
 
-    So one loop over generations serves all rules, and only the rules in use are compiled.
+    So one loop over generations serves all rules, and only a rule that is used is compiled.
     """
-    rules = {ARCHIVE: keep_archive, DECOMPOSITION: keep_subproblems, HYPERVOLUME: drop_least_contribution}
-    rule = rules.get(survival, keep_niches if survival == NICHING else keep_crowded)
-    types = tuple(typeof(argument) for argument in (f, lists, room, recipe, k, state))
-    return _compiled(rule, types)
+    rules = {
+        ARCHIVE: keep_archive,
+        CROWDING: keep_crowded,
+        COMMA: keep_crowded,
+        NICHING: keep_niches,
+        HYPERVOLUME: drop_least_contribution,
+        DECOMPOSITION: keep_subproblems,
+    }
+    return _compiled(rules[recipe.survival], tuple(map(typeof, (f, lists, room, recipe, k, state))))
 
 
 @cache
 def _compiled(rule: Callable[..., None], types: tuple[Any, ...]) -> Callable[..., None]:
-    compiled: Callable[..., None] = cfunc(void(*types), cache=True, error_model="numpy")(rule)
+    compiled: Callable[..., None] = cfunc(void(*types), cache=True, error_model="numpy", **VIEWS)(rule)
     return compiled
 
 
@@ -216,7 +219,7 @@ def keep_niches(f: Objectives, lists: Lists, room: Room, recipe: Recipe, k: int,
 def gathered(f: Objectives, lists: Lists, room: Room, parents: bool, state: State) -> int:
     """Put the brood, with the parents or without, in the `order` that fronts are made from; return how many."""
     order = room.order
-    count = np.int64(0)
+    count: Any = np.int64(0)  # a literal would be compiled once more
     if parents:
         for t in range(lists.tally[PEOPLE]):
             order[count] = lists.people[t]
