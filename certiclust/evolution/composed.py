@@ -29,11 +29,14 @@ class ComposedEngine(Engine):
         self, problem: Problem | SubsetProblem, recipe: Recipe, mutation: Mutation, seed: int, archive: Archive
     ) -> None:
         from certiclust.evolution.kernels.population import new_population
+        from certiclust.evolution.kernels.survival import survivor_rule
 
         super().__init__(problem, archive, seed)
         self._recipe = recipe
         self._law = mutation.law(archive.inside.shape[1], problem.k, pure_removals=True)
         self._population = new_population(archive, problem.k, recipe, _aside(recipe, problem.k))
+        held = self._population.objectives, self._population.lists, self._population.room
+        self._survive = survivor_rule(*held, recipe, problem.k, self._state)
 
     def advance(self, limits: Limits) -> None:
         """Run one block."""
@@ -42,8 +45,8 @@ class ComposedEngine(Engine):
         kernel = advance_own(self._tables.__class__) if isinstance(self.problem, SubsetProblem) else advance
         recipe = self._recipe
         extras = None if recipe.selection == UNIFORM and recipe.crossover_rate == 0 else True
-        setting = self._population, recipe, extras, self._law, self._state
-        kernel(self._tables, *setting, self._work, *limits.ends)
+        setting = self._population, recipe, extras, self._survive, self._law, self._state
+        kernel(self._tables, *setting, self.best is not None, self._work, *limits.ends)
 
     @property
     def members(self) -> int:
@@ -67,6 +70,7 @@ class ComposedValueEngine(ComposedEngine):
 
     def __init__(self, problem: SumProblem | SubsetProblem, recipe: Recipe, mutation: Mutation, seed: int) -> None:
         from certiclust.evolution.kernels.archive import new_archive
+        from certiclust.evolution.kernels.generation import SumTables
 
         slots = _slots(recipe, problem.k)
         if isinstance(problem, SubsetProblem):
@@ -74,8 +78,9 @@ class ComposedValueEngine(ComposedEngine):
             archive = new_archive(problem.m, problem.k, slots, problem.empty, problem.empty_violations)
         else:
             _check_memory(problem, slots)
-            self._tables = sums_of(problem, slots)
-            archive = self._tables.archive
+            sums = sums_of(problem, slots)
+            self._tables = SumTables(sums.rows, sums.weights, sums.groups, sums.hits, sums.tables, sums.buffers)
+            archive = sums.archive
         super().__init__(problem, recipe, mutation, seed, archive)
 
     @property

@@ -14,5 +14,7 @@ KERNEL: dict[str, Any] = {"cache": True, "error_model": "numpy", "no_cfunc_wrapp
 INNER: dict[str, Any] = {**KERNEL, "no_cpython_wrapper": True}
 #: Kernels with one caller and many arguments: cheaper to compile as a part of it.
 PART: dict[str, Any] = {"inline": "always"}
+#: Kernels that make no arrays, only views of their arguments: nothing is counted for whoever frees memory.
+VIEWS: dict[str, Any] = {"_nrt": False}
 #: Sums may be taken in any order, so that loops vectorise; infinities keep their meaning.
 FAST: dict[str, Any] = {"fastmath": {"contract", "reassoc", "arcp", "nsz"}}

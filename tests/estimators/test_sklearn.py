@@ -19,6 +19,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import check_estimator
 
 from certiclust import KTMM, FairKMedian, KCenter, KMeans, KMedian
+from certiclust.evolution import ALGORITHMS
 
 ALL = [KTMM, KCenter, KMedian, KMeans, FairKMedian]
 SQUARE_ONLY = [KTMM, KCenter, FairKMedian]
@@ -40,6 +41,7 @@ EXCUSED_PRECOMPUTED = {
 
 # Two columns are two candidate sites, and some checks pass 16 x 2 values as clients x sites: KMedian(2).
 CHECKED = [estimator(algorithm=algorithm) for estimator in ALL for algorithm in ("auto", "gsemo")]
+CHECKED += [KMedian(algorithm=algorithm) for algorithm in ALGORITHMS if algorithm != "gsemo"]
 CHECKED += [estimator(metric="precomputed") for estimator in SQUARE_ONLY] + [KMedian(2, metric="precomputed")]
 
 

@@ -1,10 +1,11 @@
 """Composed algorithms as a whole: values, endings, laws, contracts."""
 
 from collections import Counter
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import pytest
+from sklearn import config_context
 
 from certiclust.evolution import (
     ALGORITHMS,
@@ -35,6 +36,7 @@ from certiclust.evolution.composed import composed_engine
 from certiclust.evolution.engines import Limits
 from certiclust.problems import FairKMedianProblem, KCenterProblem, KMedianProblem
 from certiclust.space import Metric, build_space, precomputed_space
+from certiclust.space.kernels import PointRows
 from certiclust.theory import iteration_bound
 from tests.evolution.test_gsemo_replay import MAX, listed
 from tests.evolution.test_law import FALSE_ALARM, exact_law, fits, population_key, tiny
@@ -102,6 +104,31 @@ def test_values_and_records_are_those_of_the_problem(problem, name):
             free = engine._archive.free[: engine._archive.counters[5] + 1]
             assert len(set(free.tolist())) + len(np.union1d(held, brood)) == len(engine._archive.value)
         check_run(evolve(posed, COMPOSED[name], 700, trial))
+
+
+UNUSUAL = "crowding, hypervolume, balanced, heavy"
+
+
+@pytest.mark.parametrize(
+    ("problem", "name"),
+    [*product(PROBLEMS, [*POPULATIONS, "comma"]), ("k-median", UNUSUAL), ("fair k-median", UNUSUAL)],
+)
+def test_without_a_matrix_a_run_is_the_same_to_the_bit(problem, name):
+    # Distances computed on the fly are, to the bit, those that a matrix holds (test_space), so the runs must agree.
+    rng = np.random.default_rng(30)
+    for trial, kind in enumerate(["uniform", "grid", "offset"]):
+        case = instance(rng, problem, 18, kind=kind, k=4, other_sites=False)
+        with config_context(working_memory=1e-5):
+            computed = pose(problem, case.space(), 4)
+        assert isinstance(computed.space.rows(), PointRows)
+        runs = [evolve(posed, COMPOSED[name], 1500, trial) for posed in (pose(problem, case.space(), 4), computed)]
+        check_run(runs[1])
+        with_matrix, without = (
+            [(member.centers.tolist(), member.f1) for member in run.population]
+            + [run.best.tolist(), run.cost, run.h, run.evaluations, run.improved, run.mean_population]
+            for run in runs
+        )
+        assert without == with_matrix
 
 
 @pytest.mark.parametrize("mutation", ["bitwise", "heavy-tailed"])
@@ -363,8 +390,6 @@ def test_bad_names_and_numbers_are_refused_with_one_sentence():
 
 
 def test_memory_is_refused_before_any_work():
-    from sklearn import config_context
-
     space = build_space(np.zeros((5000, 1)), None, Metric.of("euclidean"), np.ones(5000), hold_matrix=False)
     with config_context(working_memory=1), pytest.raises(ValueError, match=r"solutions at a time on 5000 rows need"):
         evolve(KMedianProblem(space, 40), "nsga2", 10)

@@ -74,7 +74,7 @@ def test_heavy_tailed_table_is_the_mixture_of_binomials(m, k, beta):
 @njit
 def _flip_counts(archive, law, s, state, draws, counts, removed, added):
     for _ in range(draws):
-        a, b = flips_of(archive, law, 0, s, uniform(state), state, removed, added)
+        a, b = flips_of(archive.members, archive.inside, law, 0, s, uniform(state), state, removed, added)
         counts[a + b] += 1
 
 

@@ -10,14 +10,19 @@ from certiclust.evolution.kernels.archive import new_archive
 from certiclust.evolution.kernels.population import ASIDE, BROOD, PEOPLE, new_population
 from certiclust.evolution.kernels.ranking import contributions, crowding, flatten, fronts, sort_down
 from certiclust.evolution.kernels.rng import seeded
-from certiclust.evolution.kernels.survival import survive
+from certiclust.evolution.kernels.survival import survivor_rule
 from tests import naive
 from tests.evolution import plain_survival as plain
 
 
 @njit
-def call_survive(f, lists, room, recipe, k, state):
+def call(survive, f, lists, room, recipe, k, state):
     survive(f, lists, room, recipe, k, state)
+
+
+def call_survive(*given):
+    """Call the rule of a recipe as the loop over generations does: by its address."""
+    call(survivor_rule(*given), *given)
 
 
 @njit

@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from certiclust.space.compiled import INNER
+from certiclust.space.compiled import INNER, PART
 from certiclust.space.kernels import Rows, distance, row, some
 
 FloatArray = NDArray[np.float64]
@@ -137,12 +137,12 @@ def insert(archive: Archive, size: int, violations: int, value: float, members: 
     return new
 
 
-@njit(**INNER)
-def offspring(archive: Archive, z: int, s: int, removed: IntArray, added: IntArray, out: IntArray) -> int:
+@njit(**PART)
+def offspring(members: IntArray, z: int, s: int, removed: IntArray, added: IntArray, out: IntArray) -> int:
     """Write the parent's centres without `removed` and with `added` to `out`, and return how many there are."""
     size = 0
     for t in range(s):
-        c = archive.members[z, t]
+        c = members[z, t]
         gone = False
         for r in removed:
             gone |= r == c
@@ -155,7 +155,7 @@ def offspring(archive: Archive, z: int, s: int, removed: IntArray, added: IntArr
     return size
 
 
-@njit(**INNER)
+@njit(**PART)
 def merge(
     c: int,
     d: FloatArray,
@@ -187,16 +187,18 @@ def fill_tables(
     Only clients that lost their nearest or second-nearest centre look at all kept centres again. Ties go to the lower
     index, so that the tables depend on the set alone and not on the way it was reached.
     """
-    near, d1, second, d2 = tables.near[slot], tables.d1[slot], tables.second[slot], tables.d2[slot]
+    near, old_near = tables.near[slot], tables.near[parent]  # in pairs: longer tuples would be compiled as such
+    d1, old_d1 = tables.d1[slot], tables.d1[parent]
+    second, old_second = tables.second[slot], tables.second[parent]
+    d2, old_d2 = tables.d2[slot], tables.d2[parent]
     n = near.size
     buffer = np.empty(n)
-    lost = np.empty(n if removed.size else 0, dtype=np.int64)
+    everyone, lost = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
     count = 0
     for i in range(n):  # a loop: numba compiles an array assignment, with its error text, for two seconds
-        near[i] = tables.near[parent, i]
-        d1[i] = tables.d1[parent, i]
-        second[i] = tables.second[parent, i]
-        d2[i] = tables.d2[parent, i]
+        near[i], d1[i] = old_near[i], old_d1[i]
+        second[i], d2[i] = old_second[i], old_d2[i]
+        everyone[i] = i
         gone = False
         for t in range(removed.size):
             gone |= near[i] == removed[t] or second[i] == removed[t]
@@ -205,41 +207,50 @@ def fill_tables(
             d1[i] = d2[i] = np.inf
             lost[count] = i
             count += 1
-    for c in added:
-        merge(c, row(rows, c, buffer), np.arange(n), near, d1, second, d2)
-    for c in members[: members.size - added.size]:
-        some(rows, c, lost, count, buffer)
-        merge(c, buffer, lost[:count], near, d1, second, d2)
+    kept = members.size - added.size
+    for t in range(members.size):
+        c, d, clients = members[t], buffer, lost[:count]
+        if t < kept:
+            some(rows, c, lost, count, buffer)
+        else:
+            d, clients = row(rows, c, buffer), everyone
+        merge(c, d, clients, near, d1, second, d2)
 
 
-@njit(**INNER)
-def without(rows: Rows, archive: Archive, tables: Tables, z: int, s: int, removed: IntArray, out: FloatArray) -> None:
-    """Write every client's distance to the nearest centre of member `z` that is not `removed`."""
-    near, d1, second, d2 = tables.near[z], tables.d1[z], tables.second[z], tables.d2[z]
-    if removed.size <= 1:
-        gone = removed[0] if removed.size == 1 else -2
-        for i in range(out.size):
-            out[i] = d2[i] if near[i] == gone else d1[i]
-        return
-    inside = archive.inside[z]
+@njit(**PART)
+def without(
+    rows: Rows,
+    members: IntArray,
+    inside: NDArray[np.uint8],
+    near: NDArray[np.int32],
+    d1: FloatArray,
+    second: NDArray[np.int32],
+    d2: FloatArray,
+    removed: IntArray,
+    out: FloatArray,
+) -> None:
+    """Write every client's distance to the nearest of the `members` that is not `removed`, from a member's tables."""
+    gone = removed[0] if removed.size == 1 else -2
     for r in removed:
         inside[r] = 0
     for i in range(out.size):
-        if inside[near[i]]:
+        if removed.size <= 1:
+            out[i] = d2[i] if near[i] == gone else d1[i]
+        elif inside[near[i]]:
             out[i] = d1[i]
         elif second[i] >= 0 and inside[second[i]]:
             out[i] = d2[i]
         else:
             out[i] = np.inf
-            for t in range(s):
-                c = archive.members[z, t]
+            for t in range(members.size):
+                c = members[t]
                 if inside[c]:
                     out[i] = min(out[i], distance(rows, c, i))
     for r in removed:
         inside[r] = 1
 
 
-@njit(**INNER)
+@njit(**PART)
 def ending(counters: IntArray, found: bool, last: int, patience: int) -> int:
     """Return the iteration at which to stop: `last`, or `patience` after the last improvement of a solution `found`."""
     return min(last, counters[IMPROVED] + patience) if found else last

@@ -45,34 +45,43 @@ def choose_flips(
     archive: Archive, law: FlipLaw, s: int, state: State, removed: IntArray, added: IntArray
 ) -> tuple[int, int]:
     """Draw the centres that the parent of size `s` loses and gains; write them and return how many there are."""
-    return flips_of(archive, law, archive.slot[s], s, uniform(state), state, removed, added)
+    return flips_of(archive.members, archive.inside, law, archive.slot[s], s, uniform(state), state, removed, added)
 
 
 @njit(**INNER)
 def flips_of(
-    archive: Archive, law: FlipLaw, z: int, s: int, u: float, state: State, removed: IntArray, added: IntArray
+    members: IntArray,
+    inside: NDArray[np.uint8],
+    law: FlipLaw,
+    z: int,
+    s: int,
+    u: float,
+    state: State,
+    removed: IntArray,
+    added: IntArray,
 ) -> tuple[int, int]:
     """Draw what the parent in slot `z` loses and gains; the uniform `u` decides how many of each."""
+    cumulative = law.cumulative
     e = 0
-    while e < 8 and u >= law.cumulative[s, e]:  # most draws end at once; a heavy tail is searched by halving
+    while e < 8 and u >= cumulative[s, e]:  # most draws end at once; a heavy tail is searched by halving
         e += 1
     if e == 8:
-        last = law.cumulative.shape[1] - 1
+        last = cumulative.shape[1] - 1
         while e < last:
             middle = (e + last) // 2
-            if u >= law.cumulative[s, middle]:
+            if u >= cumulative[s, middle]:
                 e = middle + 1
             else:
                 last = middle
     a, b = law.removals[s, e], law.additions[s, e]
-    t = 0
+    t = np.int64(0)  # a literal would be compiled once more
     while t < a:
-        removed[t] = archive.members[z, below(state, s)]
+        removed[t] = members[z, below(state, s)]
         t += not _seen(removed, t)
-    t = 0
+    t = np.int64(0)
     while t < b:
-        added[t] = below(state, archive.inside.shape[1])
-        t += archive.inside[z, added[t]] == 0 and not _seen(added, t)
+        added[t] = below(state, inside.shape[1])
+        t += inside[z, added[t]] == 0 and not _seen(added, t)
     return a, b
 
 

@@ -137,9 +137,10 @@ def step(curve: Curve, s: int, removed: IntArray, added: IntArray) -> bool:
     if size >= archive.slot.size or size == 0:  # the empty set never leaves P
         return False
     members = np.empty(size, dtype=np.int64)
-    offspring(archive, z, s, removed, added, members)
+    offspring(archive.members, z, s, removed, added, members)
     best = curve.buffers[0]
-    without(curve.rows, archive, tables, z, s, removed, best)
+    near, d1, second, d2 = tables.near[z], tables.d1[z], tables.second[z], tables.d2[z]
+    without(curve.rows, archive.members[z, :s], archive.inside[z], near, d1, second, d2, removed, best)
     for c in added:
         d = row(curve.rows, c, curve.buffers[1])
         for i in range(best.size):
@@ -155,7 +156,7 @@ def step(curve: Curve, s: int, removed: IntArray, added: IntArray) -> bool:
         note_records(curve, members, apart, best[farthest], farthest)
         value = np.inf if size == 1 else apart - best[farthest]
     else:
-        value = -swap_total(tables.near[z], best, best, np.int64(-2), best, curve.weights)
+        value = -swap_total(near, best, best, np.int64(-2), best, curve.weights)
     if dominated(archive, size, value, curve.maximum):
         return False
     old = archive.slot[size]

@@ -18,10 +18,10 @@ from certiclust.evolution.kernels.clustering import (
     recenter,
     two_nearest,
 )
-from certiclust.space.compiled import FAST, KERNEL
+from certiclust.space.compiled import FAST, KERNEL, VIEWS
 
 
-@njit(**KERNEL, **FAST)
+@njit(**KERNEL, **VIEWS, **FAST)
 def hartigan(cloud: Cloud, state: Clustering, work: Workspace, start: int, stop: int) -> float:
     """Move single points where that lowers the cost, centres following at once; returns the gain.
 

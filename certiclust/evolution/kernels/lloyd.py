@@ -22,10 +22,10 @@ from certiclust.evolution.kernels.clustering import (
     recenter,
     two_nearest,
 )
-from certiclust.space.compiled import FAST, KERNEL, PART
+from certiclust.space.compiled import FAST, KERNEL, PART, VIEWS
 
 
-@njit(**KERNEL, **FAST)
+@njit(**KERNEL, **VIEWS, **FAST)
 def assign(cloud: Cloud, state: Clustering, work: Workspace, start: int, stop: int) -> None:
     """Assign points to their nearest centres from scratch; sums, masses and sizes are added to."""
     d, k = work.columns.shape
@@ -196,7 +196,7 @@ def reassign(cloud: Cloud, state: Clustering, work: Workspace, start: int, stop:
         work.reach[a] = max(work.reach[a], u)
 
 
-@njit(**KERNEL, **FAST)
+@njit(**KERNEL, **VIEWS, **FAST)
 def lloyd(
     cloud: Cloud,
     state: Clustering,

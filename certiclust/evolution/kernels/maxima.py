@@ -65,39 +65,49 @@ class Maxima(NamedTuple):
 
 
 @njit(**PART)
-def separation_after(maxima: Maxima, z: int, s: int, removed: IntArray, added: IntArray) -> float:
-    """Return the least distance between two centres of the offspring, in O(k) but for rare rescans."""
-    archive, tables = maxima.archive, maxima.tables
-    inside, members = archive.inside[z], archive.members[z]
-    near, d1, second, d2 = tables.near[z], tables.d1[z], tables.second[z], tables.d2[z]
+def separation_after(
+    rows: Rows,
+    separation: float,
+    members: IntArray,
+    inside: NDArray[np.uint8],
+    near: NDArray[np.int32],
+    d1: FloatArray,
+    second: NDArray[np.int32],
+    d2: FloatArray,
+    removed: IntArray,
+    added: IntArray,
+) -> float:
+    """Return the least distance between two centres of the offspring, in O(k) but for rare rescans.
+
+    The parent has this `separation`, these `members`, which are marked, and these tables.
+    """
     least = np.inf
     for r in removed:
         inside[r] = 0
     if removed.size == 0:
-        least = maxima.separation[z]
+        least = separation
     else:
-        for t in range(s):
-            c = members[t]
+        for c in members:
             if inside[c] == 0:
                 continue
             if near[c] == c and second[c] >= 0 and inside[second[c]]:
                 least = min(least, d2[c])
             elif d2[c] < least:  # its nearest other centre is gone: look again
-                for other in members[:s]:
+                for other in members:
                     if other != c and inside[other]:
-                        least = min(least, distance(maxima.rows, other, c))
+                        least = min(least, distance(rows, other, c))
     for t in range(added.size):
         c = added[t]
         for earlier in added[:t]:
-            least = min(least, distance(maxima.rows, earlier, c))
+            least = min(least, distance(rows, earlier, c))
         if near[c] >= 0 and inside[near[c]]:
             least = min(least, d1[c])
         elif second[c] >= 0 and inside[second[c]]:
             least = min(least, d2[c])
         else:
-            for other in members[:s]:
+            for other in members:
                 if inside[other]:
-                    least = min(least, distance(maxima.rows, other, c))
+                    least = min(least, distance(rows, other, c))
     for r in removed:
         inside[r] = 1
     return least
@@ -135,15 +145,25 @@ def radius_at_least(maxima: Maxima, z: int, s: int, removed: IntArray, added: In
 
 
 @njit(**PART)
-def evaluate(maxima: Maxima, z: int, s: int, removed: IntArray, added: IntArray) -> tuple[float, int]:
+def evaluate(
+    rows: Rows,
+    buffers: FloatArray,
+    members: IntArray,
+    inside: NDArray[np.uint8],
+    near: NDArray[np.int32],
+    d1: FloatArray,
+    second: NDArray[np.int32],
+    d2: FloatArray,
+    removed: IntArray,
+    added: IntArray,
+) -> tuple[float, int]:
     """Return the offspring's radius and the first point at which it is reached."""
-    best = maxima.buffers[0]
-    without(maxima.rows, maxima.archive, maxima.tables, z, s, removed, best)
+    best, buffer = buffers[0], buffers[1]
+    without(rows, members, inside, near, d1, second, d2, removed, best)
     for c in added:
-        d = row(maxima.rows, c, maxima.buffers[1])
+        d = row(rows, c, buffer)
         for i in range(best.size):
             best[i] = min(best[i], d[i])
-    maxima.archive.counters[EVALUATIONS] += 1
     farthest = 0
     for i in range(best.size):
         if best[i] > best[farthest]:
@@ -152,23 +172,18 @@ def evaluate(maxima: Maxima, z: int, s: int, removed: IntArray, added: IntArray)
 
 
 @njit(**PART)
-def describe(maxima: Maxima, z: int, s: int, separation: float, radius: float, farthest: int) -> None:
-    """Store what later offspring of the member in slot `z` are judged by."""
-    members = maxima.archive.members[z]
-    near, d2 = maxima.tables.near[z], maxima.tables.d2[z]
-    maxima.separation[z] = separation
-    maxima.radius[z] = radius
-    maxima.farthest[z] = farthest
-    place = np.empty(maxima.archive.inside.shape[1], dtype=np.int64)
-    for t in range(s):
+def describe(members: IntArray, near: NDArray[np.int32], d2: FloatArray, loss: FloatArray, lossy: IntArray) -> None:
+    """Write what the removal of each of the `members` costs, by which later offspring are judged."""
+    place = np.empty(near.size, dtype=np.int64)
+    for t in range(members.size):
         place[members[t]] = t
-        maxima.loss[z, t] = -np.inf
-        maxima.lossy[z, t] = 0
+        loss[t] = -np.inf
+        lossy[t] = 0
     for i in range(near.size):
         t = place[near[i]]
-        if d2[i] > maxima.loss[z, t]:
-            maxima.loss[z, t] = d2[i]
-            maxima.lossy[z, t] = i
+        if d2[i] > loss[t]:
+            loss[t] = d2[i]
+            lossy[t] = i
 
 
 @njit(**KERNEL)
@@ -205,22 +220,23 @@ def diameter_below(rows: Rows, members: IntArray, n: int, limit: float, buffer: 
 @njit(**PART)
 def note_records(maxima: Maxima, members: IntArray, separation: float, radius: float, farthest: int) -> None:
     """Remember a size-k offspring if its cost is the least seen, or its h = radius the largest with f1 >= 0."""
-    records = maxima.records
+    records, best, apart = maxima.records, maxima.best, maxima.apart
+    rows, buffers, archive = maxima.rows, maxima.buffers, maxima.archive
+    counters = archive.counters
     if radius < records[COST]:
         cost = radius
         if maxima.diameter:
-            n = maxima.buffers.shape[1]
-            cost = diameter_below(maxima.rows, members, n, records[COST], maxima.buffers[1])
+            cost = diameter_below(rows, members, buffers.shape[1], records[COST], buffers[1])
         if cost < records[COST]:
             records[COST] = cost
             for t in range(members.size):
-                maxima.best[t] = members[t]
-            maxima.archive.counters[IMPROVED] = maxima.archive.counters[ITERATIONS]
+                best[t] = members[t]
+            counters[IMPROVED] = counters[ITERATIONS]
     if radius <= separation and radius > records[H]:
         records[H] = radius
         for t in range(members.size):
-            maxima.apart[t] = members[t]
-        maxima.apart[members.size] = farthest
+            apart[t] = members[t]
+        apart[members.size] = farthest
 
 
 @njit(**INNER)
@@ -258,28 +274,37 @@ def rejects_additions(
 @njit(**PART)
 def step(maxima: Maxima, s: int, removed: IntArray, added: IntArray) -> bool:
     """Offer one offspring of the size-`s` member to P; return whether P changed."""
-    archive = maxima.archive
+    rows, archive, tables = maxima.rows, maxima.archive, maxima.tables
     k = archive.slot.size - 1
     z = archive.slot[s]
     size = s - removed.size + added.size
     if size > k or size == 0:  # the empty set is in P, or dominated by a set of size 1
         return False
-    separation = np.inf if size == 1 else separation_after(maxima, z, s, removed, added)
+    held, inside = archive.members[z, :s], archive.inside[z]
+    near, d1 = tables.near[z], tables.d1[z]
+    second, d2 = tables.second[z], tables.d2[z]
+    separation = np.inf
+    if size > 1:
+        separation = separation_after(rows, maxima.separation[z], held, inside, near, d1, second, d2, removed, added)
     if s > 0 and hopeless(maxima, size, separation, radius_at_least(maxima, z, s, removed, added)):
         return False
-    radius, farthest = evaluate(maxima, z, s, removed, added)
+    radius, farthest = evaluate(rows, maxima.buffers, held, inside, near, d1, second, d2, removed, added)
+    archive.counters[EVALUATIONS] += 1
     if hopeless(maxima, size, separation, radius):
         return False
     members = np.empty(size, dtype=np.int64)
-    offspring(archive, z, s, removed, added, members)
+    offspring(archive.members, z, s, removed, added, members)
     if size == k:
         note_records(maxima, members, separation, radius, farthest)
     value = np.inf if size == 1 else separation - radius
     if dominated(archive, size, 0, value):
         return False
     new = insert(archive, size, 0, value, members)
-    fill_tables(maxima.rows, maxima.tables, z, new, members, removed, added)
-    describe(maxima, new, size, separation, radius, farthest)
+    fill_tables(rows, tables, z, new, members, removed, added)
+    maxima.separation[new] = separation
+    maxima.radius[new] = radius
+    maxima.farthest[new] = farthest
+    describe(members, tables.near[new], tables.d2[new], maxima.loss[new], maxima.lossy[new])
     return True
 
 

@@ -13,9 +13,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from certiclust.evolution.kernels.archive import FREE, IMPROVED, ITERATIONS, Archive
+from certiclust.evolution.kernels.archive import EVALUATIONS, IMPROVED, ITERATIONS, Archive
 from certiclust.evolution.recipe import ARCHIVE, Recipe
-from certiclust.space.compiled import INNER
+from certiclust.space.compiled import INNER, PART
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -70,7 +70,8 @@ class Population(NamedTuple):
 
     Per slot: the set itself in `archive`, its `objectives`, `holders` (how many entries of the lists are this slot),
     `parent` (the slot that a set without tables was made from, -1 once it has its own) with its `moves` (removed, then
-    added) and their `counts`. `best` is the best size-k set seen, with its f1 in `record`.
+    added) and the `counts` of those removed. What an offspring loses and gains is drawn
+    into the two rows of `flips`. `best` is the best size-k set seen, with its f1 in `record`.
     """
 
     archive: Archive
@@ -81,6 +82,7 @@ class Population(NamedTuple):
     parent: IntArray
     moves: IntArray
     counts: IntArray
+    flips: IntArray
     best: IntArray
     record: FloatArray
 
@@ -114,30 +116,13 @@ def new_population(archive: Archive, k: int, recipe: Recipe, aside: int) -> Popu
         holders=np.zeros(slots, dtype=np.int64),
         parent=np.full(slots, -1, dtype=np.int64),
         moves=np.empty((slots, 2 * k), dtype=np.int64),
-        counts=np.zeros((slots, 2), dtype=np.int64),
+        counts=np.zeros(slots, dtype=np.int64),
+        flips=np.empty((2, k + 1), dtype=np.int64),
         best=np.zeros(k, dtype=np.int64),
         record=np.array([np.inf, -np.inf]),
     )
     population.lists.tally[PEOPLE] = population.holders[0] = copies
     return population
-
-
-@njit(**INNER)
-def free_slot(archive: Archive) -> int:
-    """Return a slot that nothing holds."""
-    archive.counters[FREE] -= 1
-    return archive.free[archive.counters[FREE] + 1]
-
-
-@njit(**INNER)
-def give_back(archive: Archive, parent: IntArray, size: int, z: int) -> None:
-    """Give back a slot that no list holds any more, with the marks of its members if it had come to have tables."""
-    if parent[z] < 0:
-        for t in range(size):
-            archive.inside[z, archive.members[z, t]] = 0
-    parent[z] = -1
-    archive.counters[FREE] += 1
-    archive.free[archive.counters[FREE]] = z
 
 
 @njit(**INNER)
@@ -148,15 +133,23 @@ def larger_f1(f: Objectives, x: int, y: int) -> bool:
     return f.value[x] > f.value[y]
 
 
-@njit(**INNER)
-def note_best(archive: Archive, f: Objectives, best: IntArray, record: FloatArray, z: int) -> None:
-    """Remember the set in slot `z` if it has size k and is the best such set so far, and when that was."""
-    if f.size[z] != best.size or f.violations[z] > record[VIOLATIONS]:
-        return
-    if f.violations[z] == record[VIOLATIONS] and f.value[z] <= record[VALUE]:
-        return
-    record[VIOLATIONS] = f.violations[z]
-    record[VALUE] = f.value[z]
-    for t in range(best.size):
-        best[t] = archive.members[z, t]
-    archive.counters[IMPROVED] = archive.counters[ITERATIONS]
+@njit(**PART)
+def note_best(
+    archive: Archive, sizes: IntArray, best: IntArray, record: FloatArray, z: int, violations: int, value: float
+) -> tuple[float, bool]:
+    """Write f1 of slot `z`, and remember the set in it if it has size k and is the best such set so far, and when.
+
+    Return the cost of the best size-k set without violations, infinite if there is none yet, and whether there is.
+    """
+    members, counters = archive.members, archive.counters
+    archive.violations[z], archive.value[z] = violations, value
+    counters[EVALUATIONS] += 1
+    same = violations == record[VIOLATIONS]
+    if sizes[z] == best.size and (violations < record[VIOLATIONS] or (same and value > record[VALUE])):
+        record[VIOLATIONS] = violations
+        record[VALUE] = value
+        for t in range(best.size):
+            best[t] = members[z, t]
+        counters[IMPROVED] = counters[ITERATIONS]
+    feasible = record[VIOLATIONS] == 0.0
+    return -record[VALUE] if feasible else np.inf, feasible

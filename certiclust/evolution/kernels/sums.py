@@ -76,41 +76,54 @@ def swap_total(
 
 
 @njit(**PART)
-def evaluate(sums: Sums, z: int, s: int, removed: IntArray, added: IntArray) -> float:
-    """Return the cost of a member without `removed` and with `added`."""
-    sums.archive.counters[EVALUATIONS] += 1
-    tables = sums.tables
-    if removed.size <= 1 and added.size == 1:
-        gone = removed[0] if removed.size == 1 else -2
-        d = row(sums.rows, added[0], sums.buffers[1])
-        return swap_total(tables.near[z], tables.d1[z], tables.d2[z], gone, d, sums.weights)
-    best = sums.buffers[0]
-    without(sums.rows, sums.archive, tables, z, s, removed, best)
+def evaluate(
+    rows: Rows,
+    weights: FloatArray,
+    tables: Tables,
+    buffers: FloatArray,
+    members: IntArray,
+    inside: NDArray[np.uint8],
+    z: int,
+    removed: IntArray,
+    added: IntArray,
+) -> float:
+    """Return the cost of the member in slot `z` without `removed` and with `added`."""
+    near, d1, d2 = tables.near[z], tables.d1[z], tables.d2[z]
+    best, buffer = buffers[0], buffers[1]
+    swap = removed.size <= 1 and added.size == 1
+    gone = removed[0] if swap and removed.size == 1 else -2
+    if not swap:
+        without(rows, members, inside, near, d1, tables.second[z], d2, removed, best)
+    d = best
     for c in added:
-        d = row(sums.rows, c, sums.buffers[1])
-        for i in range(best.size):
-            best[i] = min(best[i], d[i])
-    return swap_total(tables.near[z], best, best, np.int64(-2), best, sums.weights)
+        d = row(rows, c, buffer)
+        if not swap:
+            for i in range(best.size):
+                best[i] = min(best[i], d[i])
+    if not swap:
+        d1 = d2 = d = best
+    return swap_total(near, d1, d2, gone, d, weights)
 
 
 @njit(**INNER)
-def count_hits(groups: IntArray, hits: IntArray, centers: IntArray, by: int) -> None:
-    """Count centres in or out of the balls that they hit."""
-    for c in centers:
+def count_hits(groups: IntArray, hits: IntArray, removed: IntArray, added: IntArray) -> None:
+    """Count centres out of and into the balls that they hit."""
+    for c in removed:
         if groups[c] >= 0:
-            hits[groups[c]] += by
+            hits[groups[c]] -= 1
+    for c in added:
+        if groups[c] >= 0:
+            hits[groups[c]] += 1
 
 
-@njit(**INNER)
+@njit(**PART)
 def violations_after(groups: IntArray, hits: IntArray, removed: IntArray, added: IntArray) -> int:
     """Return how many critical balls the offspring misses; `hits` are those of its parent, before and after."""
-    count_hits(groups, hits, removed, -1)
-    count_hits(groups, hits, added, 1)
+    count_hits(groups, hits, removed, added)
     missed = 0
     for h in hits:
         missed += h == 0
-    count_hits(groups, hits, removed, 1)
-    count_hits(groups, hits, added, -1)
+    count_hits(groups, hits, added, removed)
     return missed
 
 
@@ -192,11 +205,13 @@ def step(sums: Sums, s: int, removed: IntArray, added: IntArray) -> bool:
     violations = violations_after(sums.groups, sums.hits[z], removed, added)
     if dominated(archive, size, violations, 0.0):  # worse even at cost 0: too many missed balls
         return False
-    cost = evaluate(sums, z, s, removed, added)
+    held, inside = archive.members[z, :s], archive.inside[z]
+    cost = evaluate(sums.rows, sums.weights, sums.tables, sums.buffers, held, inside, z, removed, added)
+    archive.counters[EVALUATIONS] += 1
     if dominated(archive, size, violations, -cost):
         return False
     members = np.empty(size, dtype=np.int64)
-    offspring(archive, z, s, removed, added, members)
+    offspring(archive.members, z, s, removed, added, members)
     if same_set(archive, size, members):
         return False
     old = archive.slot[k]
@@ -209,8 +224,7 @@ def step(sums: Sums, s: int, removed: IntArray, added: IntArray) -> bool:
     hits = sums.hits[new]
     for g in range(hits.size):
         hits[g] = sums.hits[z, g]
-    count_hits(sums.groups, hits, removed, -1)
-    count_hits(sums.groups, hits, added, 1)
+    count_hits(sums.groups, hits, removed, added)
     fill_tables(sums.rows, sums.tables, z, new, members, removed, added)
     if better:
         archive.counters[IMPROVED] = archive.counters[ITERATIONS]

@@ -1,12 +1,17 @@
 """Survivor selection: from P and the brood to the list `chosen` of the next P, one function per rule.
 
-The rules see slots and objectives only, never the problem, so they are compiled once for all problems.
+A rule writes the next P to `chosen` and its length to `tally`; P and brood themselves are left as they are. The rules
+see slots and objectives only, never the problem, so they are compiled once for all problems.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
 import numpy as np
-from numba import njit
+from numba import cfunc, njit, typeof, void
 from numpy.typing import NDArray
 
 from certiclust.evolution.kernels.population import ASIDE, BROOD, PEOPLE, Lists, Objectives, Room, larger_f1
@@ -22,24 +27,33 @@ from certiclust.evolution.kernels.ranking import (
     sort_down,
 )
 from certiclust.evolution.kernels.rng import State, below
-from certiclust.evolution.recipe import ARCHIVE, COMMA, DECOMPOSITION, HYPERVOLUME, NICHING, Recipe
-from certiclust.space.compiled import INNER
+from certiclust.evolution.recipe import ARCHIVE, COMMA, CROWDING, DECOMPOSITION, HYPERVOLUME, NICHING, Recipe
+from certiclust.space.compiled import INNER, PART, VIEWS
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 
-@njit(**INNER)
-def survive(f: Objectives, lists: Lists, room: Room, recipe: Recipe, k: int, state: State) -> None:
-    """Write the next P to `chosen` and its length to `tally`; P and brood themselves are left as they are."""
-    if recipe.survival == ARCHIVE:
-        keep_archive(f, lists)
-    elif recipe.survival == DECOMPOSITION:
-        keep_subproblems(f, lists, room, recipe.members, k)
-    elif recipe.survival == HYPERVOLUME:
-        drop_least_contribution(f, lists, room, recipe.members, state)
-    else:
-        keep_best_fronts(f, lists, room, recipe, state)
+def survivor_rule(f: Objectives, lists: Lists, room: Room, recipe: Recipe, k: int, state: State) -> Callable[..., None]:
+    """Return the rule of a recipe, compiled for arguments of these types, to be called by its address.
+
+    So one loop over generations serves all rules, and only a rule that is used is compiled.
+    """
+    rules = {
+        ARCHIVE: keep_archive,
+        CROWDING: keep_crowded,
+        COMMA: keep_crowded,
+        NICHING: keep_niches,
+        HYPERVOLUME: drop_least_contribution,
+        DECOMPOSITION: keep_subproblems,
+    }
+    return _compiled(rules[recipe.survival], tuple(map(typeof, (f, lists, room, recipe, k, state))))
+
+
+@cache
+def _compiled(rule: Callable[..., None], types: tuple[Any, ...]) -> Callable[..., None]:
+    compiled: Callable[..., None] = cfunc(void(*types), cache=True, error_model="numpy", **VIEWS)(rule)
+    return compiled
 
 
 @njit(**INNER)
@@ -62,8 +76,7 @@ def offered(f: Objectives, items: IntArray, start: int, count: int, x: int) -> i
     return kept + 1 - start
 
 
-@njit(**INNER)
-def keep_archive(f: Objectives, lists: Lists) -> None:
+def keep_archive(f: Objectives, lists: Lists, room: Room, recipe: Recipe, k: int, state: State) -> None:
     """Keep the non-dominated members, the newer of equals: the survivor selection of Algorithm 1."""
     tally, chosen = lists.tally, lists.chosen
     count = tally[PEOPLE]
@@ -74,15 +87,14 @@ def keep_archive(f: Objectives, lists: Lists) -> None:
     tally[PEOPLE] = count
 
 
-@njit(**INNER)
-def keep_subproblems(f: Objectives, lists: Lists, room: Room, members: int, k: int) -> None:
+def keep_subproblems(f: Objectives, lists: Lists, room: Room, recipe: Recipe, k: int, state: State) -> None:
     """Let every offspring replace the solutions of the subproblems that it solves at least as well (MOEA/D).
 
     Subproblem i of N maximises (1 - w) f1 + w f2 / k with w = i/(N - 1), f1 on the scale between the least and the
     largest finite value seen; of two solutions that are equal in this the one with the larger f1 stays, the newer on
     ties. So the last subproblem holds the best of the largest solutions. The external archive follows them in the list.
     """
-    seen, chosen = room.seen, lists.chosen
+    seen, chosen, members = room.seen, lists.chosen, recipe.members
     aside = lists.tally[ASIDE]
     for t in range(members + aside):
         chosen[t] = lists.people[t]
@@ -101,9 +113,8 @@ def keep_subproblems(f: Objectives, lists: Lists, room: Room, members: int, k: i
     lists.tally[ASIDE] = aside
 
 
-@njit(**INNER)
-def drop_least_contribution(f: Objectives, lists: Lists, room: Room, members: int, state: State) -> None:
-    """Drop from the last front the member of least hypervolume contribution, until `members` are left (SMS-EMOA).
+def drop_least_contribution(f: Objectives, lists: Lists, room: Room, recipe: Recipe, k: int, state: State) -> None:
+    """Drop from the last front the member of least hypervolume contribution, until |P| are left (SMS-EMOA).
 
     P is in the order that fronts are made from, since this is what makes it; the offspring are put in their places.
     """
@@ -121,7 +132,7 @@ def drop_least_contribution(f: Objectives, lists: Lists, room: Room, members: in
         order[place] = x
         count += 1
     number = fronts(f, order, count, front, room.buffer)
-    while count > members:
+    while count > recipe.members:
         length = line_of(front, count, number - 1, line)
         if length == 0:
             number -= 1
@@ -177,15 +188,39 @@ def later(f: Objectives, x: int, y: int) -> bool:
     return f.major[x] < f.major[y] or (f.major[x] == f.major[y] and f.value[x] < f.value[y])
 
 
-@njit(**INNER)
-def keep_best_fronts(f: Objectives, lists: Lists, room: Room, recipe: Recipe, state: State) -> None:
-    """Keep whole fronts while there is room, then of the next one those of largest crowding distance, or by niches.
+def keep_crowded(f: Objectives, lists: Lists, room: Room, recipe: Recipe, k: int, state: State) -> None:
+    """Keep whole fronts while there is room, then of the next one those of largest crowding distance.
 
-    NSGA-II and NSGA-III rank P and the brood together, (mu, lambda) survival the brood alone.
+    NSGA-II ranks P and the brood together, (mu, lambda) survival the brood alone.
     """
-    order, front, chosen = room.order, room.front, lists.chosen
-    count = np.int64(0)
-    if recipe.survival != COMMA:
+    order, front, line, chosen = room.order, room.front, room.line, lists.chosen
+    count = gathered(f, lists, room, recipe.survival != COMMA, state)
+    kept, length, _ = keep_whole_fronts(f, lists, room, count, recipe.members)
+    places = lists.tally[PEOPLE] - kept
+    if places == 0:
+        return
+    crowding(f, order, line, length, room.level, room.score)
+    shuffle(line, length, state)
+    sort_down(line, length, front, room.score, room.buffer)
+    for t in range(places):
+        chosen[kept + t] = order[line[t]]
+
+
+def keep_niches(f: Objectives, lists: Lists, room: Room, recipe: Recipe, k: int, state: State) -> None:
+    """Keep whole fronts while there is room, then of the next one members spread over the reference directions."""
+    count = gathered(f, lists, room, True, state)
+    kept, _, which = keep_whole_fronts(f, lists, room, count, recipe.members)
+    places = lists.tally[PEOPLE] - kept
+    if places > 0:
+        fill_niches(f, room, recipe.references, count, which, lists.chosen[kept : kept + places], state)
+
+
+@njit(**PART)
+def gathered(f: Objectives, lists: Lists, room: Room, parents: bool, state: State) -> int:
+    """Put the brood, with the parents or without, in the `order` that fronts are made from; return how many."""
+    order = room.order
+    count: Any = np.int64(0)  # a literal would be compiled once more
+    if parents:
         for t in range(lists.tally[PEOPLE]):
             order[count] = lists.people[t]
             count += 1
@@ -194,32 +229,31 @@ def keep_best_fronts(f: Objectives, lists: Lists, room: Room, recipe: Recipe, st
         count += 1
     shuffle(order, count, state)
     sort_down(order, count, f.major, f.value, room.buffer)
-    number = fronts(f, order, count, front, room.buffer)
-    flatten(f, order, count, room.level)
+    return count
+
+
+@njit(**PART)
+def keep_whole_fronts(f: Objectives, lists: Lists, room: Room, count: int, members: int) -> tuple[int, int, int]:
+    """Choose whole fronts while there is room; return how many that are, and the length and number of the next front.
+
+    The next front is left in `line`; the length of the next P is already in `tally`.
+    """
+    number = fronts(f, room.order, count, room.front, room.buffer)
+    flatten(f, room.order, count, room.level)
     kept, which, length = 0, 0, 0
     while which < number:
-        length = line_of(front, count, which, room.line)
-        if kept + length > recipe.members:
+        length = line_of(room.front, count, which, room.line)
+        if kept + length > members:
             break
         for t in range(length):
-            chosen[kept] = order[room.line[t]]
+            lists.chosen[kept] = room.order[room.line[t]]
             kept += 1
         which += 1
-    places = (recipe.members if count > recipe.members else count) - kept
-    lists.tally[PEOPLE] = kept + places
-    if places == 0:
-        return
-    if recipe.survival == NICHING:
-        fill_niches(f, room, recipe.references, count, which, chosen[kept : kept + places], state)
-        return
-    crowding(f, order, room.line, length, room.level, room.score)
-    shuffle(room.line, length, state)
-    sort_down(room.line, length, front, room.score, room.buffer)
-    for t in range(places):
-        chosen[kept + t] = order[room.line[t]]
+    lists.tally[PEOPLE] = min(members, count)
+    return kept, length, which
 
 
-@njit(**INNER)
+@njit(**PART)
 def fill_niches(
     f: Objectives, room: Room, references: int, count: int, which: int, chosen: IntArray, state: State
 ) -> None:
