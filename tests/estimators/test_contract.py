@@ -321,6 +321,19 @@ def test_claimed_ratios_of_kmeans():
     assert "candidates" in given.note
 
 
+def test_a_ratio_over_given_candidates_says_so():
+    """Candidates high above the rows: their best centres cost much more than 25 times the best ones anywhere."""
+    X, far = np.insert(CLOUD, 0, 0.0, axis=1), np.insert(CLOUD[:10], 0, 100.0, axis=1)
+    anywhere = KMeans(3, random_state=0).fit(X)
+    chosen = KMeans(3, candidates=far, algorithm="gsemo", random_state=0).fit(X)
+    certificate = chosen.certificate_
+    assert chosen.cost_ > certificate.guarantee.ratio * anywhere.cost_
+    against = "(against the best centres among the given candidates)"
+    assert str(certificate).splitlines()[1].endswith(f"because {certificate.guarantee.because} {against}.")
+    assert "among" not in str(anywhere.certificate_)
+    certificate.verify(X, candidates=far)
+
+
 @pytest.mark.parametrize("mode", ["proven", "tight"])
 def test_claimed_fairness(mode):
     certificate = FairKMedian(4, beta=1.25, mode=mode, random_state=0).fit(CLOUD).certificate_
