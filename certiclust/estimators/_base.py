@@ -30,6 +30,7 @@ from certiclust.estimators._progress import shown_progress
 from certiclust.evolution.algorithms import ALGORITHMS, MUTATIONS, named
 from certiclust.problems import MaxProblem, Problem
 from certiclust.solver import Budget, Result, solve
+from certiclust.solver.words import counted
 from certiclust.space import Metric, Space, build_space, precomputed_space
 from certiclust.space.metrics import METRIC_NAMES, MetricLike, column_spread
 from certiclust.space.space import matrix_budget
@@ -281,7 +282,7 @@ class CertifiedClusterer(
     def _counted(self, bound: float) -> int:
         """Return an expected number of iterations as a limit."""
         if not bound < 1e9:
-            text = "infinite (duplicated points)" if np.isinf(bound) else f"{bound:.3g}"
+            text = "infinite (as with duplicated points)" if np.isinf(bound) else f"{bound:.3g}"
             raise ValueError(f"max_iter='theorem': the expected iteration bound is {text}, above the limit of 1e9.")
         return max(1, int(np.ceil(bound)))
 
@@ -351,12 +352,12 @@ class CertifiedClusterer(
     def _warn(self, problem: Problem, result: Result) -> None:
         if result.interrupted or result.timed_out:
             what = "interrupted" if result.interrupted else f"stopped by time_limit={self.time_limit} s"
-            message = f"{what} after {result.n_iter} iterations; the best solution so far is returned."
+            message = f"{what} after {counted(result.n_iter, 'iteration')}; the best solution so far is returned."
             warnings.warn(message, ConvergenceWarning, stacklevel=4)
         if not result.complete:
             warnings.warn(
-                f"no solution of size {problem.k} was met in {result.n_iter} iterations; the largest one was "
-                "filled up by index, without a guarantee from the theorem.",
+                f"no solution of size {problem.k} was met in {counted(result.n_iter, 'iteration')}; the largest one "
+                "was filled up by index, without a guarantee from the theorem.",
                 ConvergenceWarning,
                 stacklevel=4,
             )

@@ -158,4 +158,5 @@ def _theory(problem: Problem, epsilon: float, named: CandidateSet | None) -> dic
         return chosen
     theorem = iteration_bound(problem, epsilon=epsilon)
     iterations = theorem.iterations if np.isfinite(theorem.iterations) else None
-    return {"theorem": theorem.name, "ratio": theorem.ratio, "iterations": iterations, **chosen}
+    against = {"against": problem.against} if problem.against else {}
+    return {"theorem": theorem.name, "ratio": theorem.ratio, "iterations": iterations, **against, **chosen}

@@ -29,6 +29,7 @@ from certiclust.problems import (
     SumProblem,
 )
 from certiclust.solver.start import Start
+from certiclust.solver.words import counted
 
 if TYPE_CHECKING:
     from certiclust.solver.fair_run import Fairness
@@ -235,8 +236,8 @@ def _evolved(
     centers, complete = _size_k(problem, run)
     bound = separation_bound(problem, run.h, run.apart) if isinstance(problem, MaxProblem) else None
     method = composed.name + ("" if mutation == "bitwise" else f" with {composed.mutation.name}")
-    counted = "iterations" if algorithm == "gsemo" else "offspring"
-    method = f"{method}, {run.n_iter:,} {counted}"
+    tries = counted(run.n_iter, "iteration") if algorithm == "gsemo" else f"{run.n_iter:,} offspring"
+    method = f"{method}, {tries}"
     return _Found(centers, bound, run.n_iter, run.history.tolist(), method, complete)
 
 
@@ -255,7 +256,7 @@ def _loop(
     history, record = _recorder(callbacks)
     limits = Limits(budget.gap_tol, budget.max_iter or inf, should_stop, budget.share)
     proof = run_kmedian(problem, limits, random_state, record, begin)
-    method = f"evolution, bound and reduction, {proof.iterations:,} offspring, {proof.nodes} nodes"
+    method = f"evolution, bound and reduction, {proof.iterations:,} offspring, {counted(proof.nodes, 'node')}"
     return _Found(proof.centers, proof.bound, proof.iterations, history, method, multipliers=proof.multipliers)
 
 
@@ -376,7 +377,8 @@ def _fair_loop(
         return replace(found, bound=run.bound, fairness=run.fairness)
     history, record = _recorder(callbacks)
     run = run_fair(problem, limits, clock, random_state, record, begin)
-    method = f"evolution, bound and reduction of penalised costs, {run.iterations:,} offspring, {run.nodes} nodes"
+    tries = f"{run.iterations:,} offspring, {counted(run.nodes, 'node')}"
+    method = f"evolution, bound and reduction of penalised costs, {tries}"
     return _Found(
         run.centers,
         run.bound,

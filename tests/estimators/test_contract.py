@@ -778,7 +778,7 @@ def test_theorem_above_the_limit_says_the_number():
     with pytest.raises(ValueError, match="1e9") as caught:
         KMedian(k, max_iter="theorem").fit(X)
     assert f"{bound:.3g}" in str(caught.value)
-    with pytest.raises(ValueError, match=r"infinite \(duplicated points\)"):
+    with pytest.raises(ValueError, match=r"infinite \(as with duplicated points\)"):
         KMedian(3, max_iter="theorem").fit(np.repeat(X[:10], 2, axis=0))
 
 
