@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from certiclust.space.compiled import INNER
+from certiclust.space.compiled import INNER, PART
 from certiclust.space.kernels import Rows, distance, row, some
 
 FloatArray = NDArray[np.float64]
@@ -109,31 +109,50 @@ def same_set(archive: Archive, size: int, members: IntArray) -> bool:
     return True
 
 
+@njit(**PART)
+def take_slot(archive: Archive) -> int:
+    """Return an unused slot, which is then no longer free."""
+    new = archive.free[archive.counters[FREE]]
+    archive.counters[FREE] -= 1
+    return new
+
+
+@njit(**PART)
+def drop(archive: Archive, s: int) -> None:
+    """Take the member of size `s` out of P."""
+    z = archive.slot[s]
+    for t in range(s):
+        archive.inside[z, archive.members[z, t]] = 0
+    archive.slot[s] = -1
+    archive.counters[FREE] += 1
+    archive.free[archive.counters[FREE]] = z
+
+
+@njit(**PART)
+def enter(archive: Archive, new: int, size: int, value: float, members: IntArray) -> None:
+    """Put a set into P, in slot `new`."""
+    archive.slot[size] = new
+    archive.value[new] = value
+    for t in range(size):
+        archive.members[new, t] = members[t]
+        archive.inside[new, members[t]] = 1
+    archive.counters[ACCEPTED] += 1
+
+
 @njit(**INNER)
 def insert(archive: Archive, size: int, violations: int, value: float, members: IntArray) -> int:
     """Put an offspring into P, drop the members it weakly dominates, and return its slot."""
-    counters = archive.counters
-    new = archive.free[counters[FREE]]
-    counters[FREE] -= 1
+    new = take_slot(archive)
     for s in range(size + 1):
         z = archive.slot[s]
         if z < 0:
             continue
         worse = archive.violations[z] > violations
         if worse or (archive.violations[z] == violations and archive.value[z] <= value):
-            for t in range(s):
-                archive.inside[z, archive.members[z, t]] = 0
-            archive.slot[s] = -1
-            counters[FREE] += 1
-            archive.free[counters[FREE]] = z
-    archive.slot[size] = new
-    archive.value[new] = value
+            drop(archive, s)
+    enter(archive, new, size, value, members)
     archive.violations[new] = violations
-    for t in range(size):
-        archive.members[new, t] = members[t]
-        archive.inside[new, members[t]] = 1
-    counters[ACCEPTED] += 1
-    counters[VERSION] += 1
+    archive.counters[VERSION] += 1
     return new
 
 
@@ -237,6 +256,27 @@ def without(rows: Rows, archive: Archive, tables: Tables, z: int, s: int, remove
                     out[i] = min(out[i], distance(rows, c, i))
     for r in removed:
         inside[r] = 1
+
+
+@njit(**INNER)
+def nearest_after(
+    rows: Rows,
+    archive: Archive,
+    tables: Tables,
+    z: int,
+    s: int,
+    removed: IntArray,
+    added: IntArray,
+    buffers: FloatArray,
+) -> FloatArray:
+    """Return every client's distance to the nearest centre of member `z` without `removed` and with `added`."""
+    best = buffers[0]
+    without(rows, archive, tables, z, s, removed, best)
+    for c in added:
+        d = row(rows, c, buffers[1])
+        for i in range(best.size):
+            best[i] = min(best[i], d[i])
+    return best
 
 
 @njit(**INNER)

@@ -23,10 +23,16 @@ from certiclust.evolution.kernels.archive import (
     ending,
     fill_tables,
     insert,
+    nearest_after,
     offspring,
-    without,
 )
-from certiclust.evolution.kernels.choice import choose_flips, choose_parent, ranked_parent, relevant_probability
+from certiclust.evolution.kernels.choice import (
+    choose_flips,
+    choose_parent,
+    given_flips,
+    ranked_parent,
+    relevant_probability,
+)
 from certiclust.evolution.kernels.rng import State, skipped
 from certiclust.evolution.laws import FlipLaw
 from certiclust.evolution.stopping import NEVER
@@ -137,12 +143,7 @@ def radius_at_least(maxima: Maxima, z: int, s: int, removed: IntArray, added: In
 @njit(**PART)
 def evaluate(maxima: Maxima, z: int, s: int, removed: IntArray, added: IntArray) -> tuple[float, int]:
     """Return the offspring's radius and the first point at which it is reached."""
-    best = maxima.buffers[0]
-    without(maxima.rows, maxima.archive, maxima.tables, z, s, removed, best)
-    for c in added:
-        d = row(maxima.rows, c, maxima.buffers[1])
-        for i in range(best.size):
-            best[i] = min(best[i], d[i])
+    best = nearest_after(maxima.rows, maxima.archive, maxima.tables, z, s, removed, added, maxima.buffers)
     maxima.archive.counters[EVALUATIONS] += 1
     farthest = 0
     for i in range(best.size):
@@ -351,8 +352,6 @@ def replay(maxima: Maxima, ranks: IntArray, starts: IntArray, flips: IntArray) -
         archive.counters[ITERATIONS] += 1
         s = ranked_parent(archive, ranks[t])
         positions = flips[starts[t] : starts[t + 1]]
-        inside = archive.inside[archive.slot[s]]
-        removed = positions[inside[positions] == 1]
-        added = positions[inside[positions] == 0]
+        removed, added = given_flips(archive, s, positions)
         if positions.size > 0:
             step(maxima, s, removed, added)

@@ -19,11 +19,17 @@ from certiclust.evolution.kernels.archive import (
     ending,
     fill_tables,
     insert,
+    nearest_after,
     offspring,
     same_set,
-    without,
 )
-from certiclust.evolution.kernels.choice import choose_flips, choose_parent, ranked_parent, relevant_probability
+from certiclust.evolution.kernels.choice import (
+    choose_flips,
+    choose_parent,
+    given_flips,
+    ranked_parent,
+    relevant_probability,
+)
 from certiclust.evolution.kernels.rng import State, skipped
 from certiclust.evolution.laws import FlipLaw
 from certiclust.evolution.stopping import NEVER
@@ -84,12 +90,7 @@ def evaluate(sums: Sums, z: int, s: int, removed: IntArray, added: IntArray) -> 
         gone = removed[0] if removed.size == 1 else -2
         d = row(sums.rows, added[0], sums.buffers[1])
         return swap_total(tables.near[z], tables.d1[z], tables.d2[z], gone, d, sums.weights)
-    best = sums.buffers[0]
-    without(sums.rows, sums.archive, tables, z, s, removed, best)
-    for c in added:
-        d = row(sums.rows, c, sums.buffers[1])
-        for i in range(best.size):
-            best[i] = min(best[i], d[i])
+    best = nearest_after(sums.rows, sums.archive, tables, z, s, removed, added, sums.buffers)
     return swap_total(tables.near[z], best, best, np.int64(-2), best, sums.weights)
 
 
@@ -277,9 +278,7 @@ def replay(sums: Sums, ranks: IntArray, starts: IntArray, flips: IntArray) -> No
         archive.counters[ITERATIONS] += 1
         s = ranked_parent(archive, ranks[t])
         positions = flips[starts[t] : starts[t + 1]]
-        inside = archive.inside[archive.slot[s]]
-        removed = positions[inside[positions] == 1]
-        added = positions[inside[positions] == 0]
+        removed, added = given_flips(archive, s, positions)
         swap = s == archive.slot.size - 1 and removed.size == 1 and added.size == 1
         if added.size > 0 and not (swap and rejects_swap(sums, removed[0], added[0])):
             step(sums, s, removed, added)
