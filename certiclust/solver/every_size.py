@@ -15,8 +15,10 @@ from certiclust.evolution.interrupt import catch_interrupt
 from certiclust.evolution.stopping import Criterion, TimeLimit
 from certiclust.evolution.swaps import least_swap_change
 from certiclust.problems import MaxProblem, Problem, SumProblem
+from certiclust.solver.evolved import filled
 from certiclust.solver.grow import at_least_as_good
-from certiclust.solver.solve import GRACE, Budget, Callbacks, Result, filled
+from certiclust.solver.result import Budget, Result
+from certiclust.solver.task import GRACE, Callbacks
 from certiclust.solver.words import counted
 
 IntArray = NDArray[np.intp]
