@@ -43,6 +43,8 @@ IntArray = NDArray[np.intp]
 
 #: Share of a time limit after which the search starts without a distance matrix, if it can.
 MATRIX_SHARE = 0.4
+#: Seconds that a distance takes at the very least: a matrix that cannot be ready in its share is not begun.
+FASTEST = 2e-10
 #: Weighted sums of distances stay below this, so that nothing computed from them overflows.
 MAX_TOTAL = 1e290
 
@@ -256,11 +258,16 @@ class CertifiedClusterer(
             check_metric=check_metric,
             n_jobs=self.n_jobs,
             out_of_time=out_of_time,
-            hold_matrix=self._hold_matrix(),
+            hold_matrix=self._hold_matrix() and self._time_for(points, candidates),
         )
         if self._square and space.matrix is not None and symmetrised(space.matrix) is None:
             raise ValueError(f"metric {metric.name!r} must be symmetric with d(x, x) = 0 for {type(self).__name__}.")
         return space, clients if candidates is None else None
+
+    def _time_for(self, points: FloatArray, candidates: FloatArray | None) -> bool:
+        """Return whether a distance matrix may be ready within its share of the time limit."""
+        pairs = len(points) * len(points if candidates is None else candidates)
+        return self.time_limit is None or FASTEST * pairs <= MATRIX_SHARE * self.time_limit
 
     def _check_size(self, available: int, own: bool) -> None:
         if self.n_clusters > available:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -58,7 +56,7 @@ def solve(
         found = run_auto(problem, task) if algorithm == "auto" else run_evolved(problem, task, algorithm, mutation)
         timed_out = budget.time_limit is not None and (task.should_stop() or found.cut) and not interrupted()
         cost = problem.cost(found.centers) if found.cost is None else found.cost
-        bound = _checked(problem, found, task.checks_stop) if certify else None
+        bound = _checked(problem, found, task) if certify else None
         lower = bound.value if bound is not None else 0.0
         for callback in callbacks:  # what polish and checks added
             callback(Progress(task.spent(), found.n_iter, cost, lower, found.n_iter, True, 1, True))
@@ -81,7 +79,7 @@ def solve(
         )
 
 
-def _checked(problem: Problem, found: Found, should_stop: Callable[[], bool]) -> Bound:
+def _checked(problem: Problem, found: Found, task: Task) -> Bound:
     """Return what is proved in the end: for the sum problems all swaps are looked at, over all candidates."""
     if isinstance(problem, MaxProblem) or found.positions is not None:
         assert found.bound is not None
@@ -90,7 +88,8 @@ def _checked(problem: Problem, found: Found, should_stop: Callable[[], bool]) ->
         assert found.bound is not None
         return found.bound
     assert isinstance(problem, SumProblem)
-    swaps = swap_bound(problem, found.centers, least_swap_change(problem, found.centers, should_stop))
+    change = least_swap_change(problem, found.centers, task.checks_stop, task.checks_left)
+    swaps = swap_bound(problem, found.centers, change)
     return swaps if found.bound is None else swaps.stronger(found.bound)
 
 

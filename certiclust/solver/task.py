@@ -73,13 +73,17 @@ class Task:
         """Return a question like `should_stop`, for a share of the time limit."""
         return lambda: self.interrupted() or self.used() >= share
 
-    def checks_stop(self) -> bool:
-        """Return whether the last checks must end as well.
+    def checks_left(self) -> float:
+        """Return the seconds left for the last checks, infinite without a time limit.
 
         What a search has found is worth a little more time to look at its swaps: without them nothing is claimed.
         """
         limit = self.budget.time_limit
-        return self.interrupted() or (limit is not None and self.spent() >= limit * 1.1 + GRACE)
+        return inf if limit is None else limit * 1.1 + GRACE - self.spent()
+
+    def checks_stop(self) -> bool:
+        """Return whether the last checks must end as well."""
+        return self.interrupted() or self.checks_left() <= 0
 
     def recorder(self) -> tuple[list[HistoryRow], Callable[[int, float, float, int], None]]:
         """Return a history and the function that adds a row to it and tells the callbacks."""

@@ -13,6 +13,7 @@ from scipy.spatial.distance import cdist
 from sklearn.exceptions import ConvergenceWarning
 
 from certiclust import KTMM, Certificate, FairKMedian, KCenter, KMeans, KMedian
+from certiclust.estimators import _base
 
 ALL = [KTMM, KCenter, KMedian, KMeans, FairKMedian]
 WITH_METRIC = [KTMM, KCenter, KMedian, FairKMedian]
@@ -914,7 +915,7 @@ def test_time_limit(estimator):
     X = np.random.default_rng(0).normal(size=(2000 if medians else 300, 3))
     estimator(5, max_iter=10, certify=False, algorithm="auto", random_state=0).fit(X[:60])  # compiled
     start, used = perf_counter(), process_time()
-    with pytest.warns(ConvergenceWarning, match=r"time_limit=0.2 s after [\d]+ iterations; the best solution so far"):
+    with pytest.warns(ConvergenceWarning, match=r"time_limit=0.2 s after [\d,]+ iterations?; the best solution so far"):
         est = estimator(10, max_iter=10**12, time_limit=0.2, random_state=0).fit(X)
     assert perf_counter() - start >= 0.2
     assert process_time() - used < 10  # kernels that only the bound needs may have to be compiled
@@ -985,3 +986,12 @@ def test_rows_on_the_fly_give_the_answer_of_the_matrix(estimator, metric):
         assert fly.certificate_.lower_bound == pytest.approx(held.certificate_.lower_bound, rel=1e-9)
     fly.certificate_.verify(X)
     held.certificate_.verify(X)
+
+
+def test_no_matrix_is_begun_that_cannot_be_ready(monkeypatch):
+    held = []
+    monkeypatch.setattr(_base, "build_space", lambda *a, hold_matrix, **b: held.append(hold_matrix) or 1 / 0)
+    for limit, expected in ((None, True), (60.0, True), (1e-9, False)):
+        with pytest.raises(ZeroDivisionError):
+            KMedian(3, time_limit=limit).fit(CLOUD)
+        assert held.pop() is expected
