@@ -728,7 +728,7 @@ def test_max_iter_is_kept_exactly(estimator, max_iter):
             continue
         assert est.n_iter_ == max_iter
         assert est.history_["iteration"][-1] == max_iter
-        assert f"{max_iter:,} iterations" in est.certificate_.method
+        assert f"{max_iter:,} iteration" in est.certificate_.method
 
 
 @pytest.mark.parametrize("k", [2, 3])
@@ -816,7 +816,7 @@ def test_no_solution_of_size_k(estimator):
     """One iteration of Algorithm 1 cannot reach size 6: the largest member is filled up by index."""
     exact = 0
     for seed in range(8):
-        with pytest.warns(ConvergenceWarning, match=r"no solution of size 6 .* 1 iterations.*filled up by index"):
+        with pytest.warns(ConvergenceWarning, match=r"no solution of size 6 .* 1 iteration;.*filled up by index"):
             est = estimator(6, algorithm="gsemo", max_iter=1, random_state=seed).fit(CLOUD)
         assert est.certificate_.guarantee is None
         assert "no guarantee reached" in str(est.certificate_)
