@@ -217,7 +217,7 @@ def n5000(seeds: list[int]) -> Iterator[Row]:
 @contextmanager
 def cpu_clock() -> Iterator[None]:
     """Let time limits count CPU seconds: on a shared machine wall time would give us less than the peer got."""
-    places = ("certiclust.solver.solve.perf_counter", "certiclust.estimators._base.perf_counter")
+    places = ("certiclust.solver.task.perf_counter", "certiclust.estimators._base.perf_counter")
     with ExitStack() as stack:
         for place in places:
             module, name = place.rsplit(".", 1)

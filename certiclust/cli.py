@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 #: What bad usage raises; click comes with typer, under a name that depends on its version.
 UsageError = cast(type[typer.BadParameter], typer.BadParameter.__bases__[0])
 
+#: How the sentence about a bad number begins.
+MUST = "must be"
+
 
 class _OneLine(TyperGroup):
     """Commands whose wrong use is told in one line, as wrong input is."""
@@ -42,10 +45,18 @@ class _OneLine(TyperGroup):
             if "NoArgs" in type(error).__name__:  # its message is the whole help
                 error.show()
             else:
-                typer.echo(f"certiclust: {' '.join(error.format_message().split())}", err=True)
+                typer.echo(f"certiclust: {_sentence(error)}", err=True)
             sys.exit(error.exit_code)
         except typer.Abort:
             sys.exit(1)
+
+
+def _sentence(error: typer.BadParameter) -> str:
+    """Return what is wrong in one line; what the parsers of this file say follows the name of the option."""
+    param = getattr(error, "param", None)
+    if param is not None and error.message.startswith(MUST):
+        return f"{param.opts[0]} {error.message}"
+    return " ".join(error.format_message().replace("Value error, ", "").split())
 
 
 app = typer.Typer(
@@ -61,6 +72,23 @@ class Problem(StrEnum):
     K_CENTER = "k-center"
     K_TMM = "k-tmm"
     FAIR_K_MEDIAN = "fair-k-median"
+
+
+def _number(kind: type[int] | type[float], least: int | None = None) -> dict[str, Any]:
+    """Return how an option reads a number: whatever is none, or too small, is refused by value and limit."""
+
+    def read(text: Any) -> float:
+        try:
+            number = kind(text)
+        except ValueError:
+            number = None
+        if number is None or (least is not None and number < least):
+            what = "a whole number" if kind is int else "a number"
+            limit = "" if least is None else f", at least {least}"
+            raise typer.BadParameter(f"{MUST} {what}{limit}; got {text!s}.")
+        return number
+
+    return {"parser": read, "metavar": f"<{kind.__name__}>"}
 
 
 def _option(kind: Any, help_text: str, *names: str, default: Any = None, **more: Any) -> tuple[Any, Any]:
@@ -86,24 +114,26 @@ READING = {
 #: Parameters of the estimators.
 PARAMETERS = {
     "metric": _option(str | None, "Distance; euclidean by default, precomputed for a file of distances."),
-    "beta": _option(float | None, "fair-k-median: the fairness asked for, at least 1."),
+    "beta": _option(float | None, "fair-k-median: the fairness asked for, at least 1.", **_number(float)),
     "mode": _option(str | None, "fair-k-median: which fairness is promised."),
     "on_infeasible": _option(str | None, "fair-k-median: what to do if no k centres are fair."),
     "candidates": _option(
         Literal["auto", "data", "midpoints", "ladder"] | None, "k-means: where centres are looked for."
     ),
     "centers": _option(Literal["candidates", "continuous"] | None, "k-median: rows, or centres anywhere."),
-    "epsilon": _option(float | None, "k-means, k-median: precision of candidates."),
+    "epsilon": _option(float | None, "k-means, k-median: precision of candidates.", **_number(float)),
     "algorithm": _option(
         Literal["auto", "gsemo", "nsga2", "nsga3", "sms-emoa", "moead"] | None,
         "auto, or an evolutionary algorithm and nothing else; gsemo is Algorithm 1 of the paper.",
     ),
     "mutation": _option(Literal["bitwise", "heavy-tailed"] | None, "Mutation of the evolutionary algorithms."),
     "max_iter": _option(str | None, "Iterations at most, or theorem.", metavar="COUNT"),
-    "time_limit": _option(float | None, "Seconds; the best answer so far is kept.", metavar="SECONDS"),
-    "gap_tol": _option(float | None, "Stop at this gap between cost and bound."),
-    "random_state": _option(int, "Seed; the same seed gives the same answer.", default=0),
-    "n_jobs": _option(int | None, "Threads for the distance matrix."),
+    "time_limit": _option(
+        float | None, "Seconds; the best answer so far is kept.", **(_number(float) | {"metavar": "SECONDS"})
+    ),
+    "gap_tol": _option(float | None, "Stop at this gap between cost and bound.", **_number(float)),
+    "random_state": _option(int, "Seed; the same seed gives the same answer.", default=0, **_number(int)),
+    "n_jobs": _option(int | None, "Threads for the distance matrix.", **_number(int)),
 }
 #: Where the answer goes.
 OUTPUT = {
@@ -164,7 +194,7 @@ def demo() -> None:
 @_with(PARAMETERS, READING, OUTPUT)
 def fit(
     data: DataFile,
-    k: Annotated[int | None, typer.Option("-k", "--n-clusters", min=1, help="Number of clusters.")] = None,
+    k: Annotated[int | None, typer.Option("-k", "--n-clusters", help="Number of clusters.", **_number(int, 1))] = None,
     problem: ProblemOption = Problem.K_MEDIAN,
     scale: Scale = None,
     **typed: Any,
@@ -181,8 +211,10 @@ def fit(
 @_with(PARAMETERS, READING, OUTPUT)
 def sweep(
     data: DataFile,
-    k_max: Annotated[int | None, typer.Option(min=1, help="Largest number of clusters; 10 by default.")] = None,
-    k_min: Annotated[int, typer.Option(min=1, help="Least number of clusters.")] = 1,
+    k_max: Annotated[
+        int | None, typer.Option(help="Largest number of clusters; 10 by default.", **_number(int, 1))
+    ] = None,
+    k_min: Annotated[int, typer.Option(help="Least number of clusters.", **_number(int, 1))] = 1,
     problem: ProblemOption = Problem.K_MEDIAN,
     scale: Scale = None,
     **typed: Any,
@@ -221,11 +253,13 @@ def verify(
 
 @app.command()
 def theory(
-    n: Annotated[int, typer.Option("-n", min=5, help="Points of each instance.")] = 200,
-    k: Annotated[int, typer.Option("-k", "--n-clusters", min=2, help="Number of clusters.")] = 5,
-    runs: Annotated[int, typer.Option(min=2, help="Runs of each event.")] = 100,
-    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same table.")] = 0,
-    n_jobs: Annotated[int | None, typer.Option(help="Processes; the table does not depend on it.")] = None,
+    n: Annotated[int, typer.Option("-n", help="Points of each instance.", **_number(int, 5))] = 200,
+    k: Annotated[int, typer.Option("-k", "--n-clusters", help="Number of clusters.", **_number(int, 2))] = 5,
+    runs: Annotated[int, typer.Option(help="Runs of each event.", **_number(int, 2))] = 100,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same table.", **_number(int, 0))] = 0,
+    n_jobs: Annotated[
+        int | None, typer.Option(help="Processes; the table does not depend on it.", **_number(int))
+    ] = None,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Directory for theory.csv and theory.png.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an output directory that is there.")] = False,
 ) -> None:

@@ -106,3 +106,32 @@ def test_bad_usage_is_one_line(arguments):
     assert result.stderr.startswith("certiclust: ")
     assert result.stderr.count("\n") == 1
     assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["fit", "x.csv", "-k", "0"], "-k must be a whole number, at least 1; got 0."),
+        (["fit", "x.csv", "--n-clusters=2.5"], "-k must be a whole number, at least 1; got 2.5."),
+        (["sweep", "x.csv", "--k-max=many"], "--k-max must be a whole number, at least 1; got many."),
+        (["sweep", "x.csv", "--k-min", "-1"], "--k-min must be a whole number, at least 1; got -1."),
+        (["fit", "x.csv", "-k", "2", "--random-state", "x"], "--random-state must be a whole number; got x."),
+        (["fit", "x.csv", "-k", "2", "--gap-tol", "small"], "--gap-tol must be a number; got small."),
+        (["fit", "x.csv", "-k", "2", "--time-limit", "1s"], "--time-limit must be a number; got 1s."),
+        (["theory", "-n", "4"], "-n must be a whole number, at least 5; got 4."),
+    ],
+    ids=str,
+)
+def test_a_bad_number_is_named_with_its_limit(arguments, sentence):
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert result.stderr == f"certiclust: {sentence}\n"
+
+
+def test_a_bad_choice_is_named_with_the_others():
+    result = run("fit", "x.csv", "-k", "2", "--algorithm", "magic")
+    assert result.exit_code == 2
+    assert result.stderr.startswith(
+        "certiclust: Invalid value for '--algorithm': 'magic' is not one of 'auto', 'gsemo'"
+    )

@@ -76,7 +76,7 @@ def test_ctrl_c_returns_the_best_solution_with_its_certificate(name, algorithm):
     (category, message), *_ = result["warnings"]
     assert category == "ConvergenceWarning"
     assert "interrupted after" in message
-    assert f"{result['n_iter']} iterations" in message
+    assert f"{result['n_iter']:,} iteration" in message
     assert "the best solution so far is returned" in message
     assert result["restored"]
     assert len(result["certificate"].split("\n")) == (4 if name == "FairKMedian" else 3)

@@ -5,12 +5,35 @@ p is 2 for k-means and 1 for k-median. A point is covered by c when ``w |x - c|^
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 
 from certiclust.space.compiled import FAST, KERNEL, PART
+
+
+class Clients(NamedTuple):
+    """What phi is made of: points (n, l), weights and multipliers u (n,), and the power, 2 or 1."""
+
+    points: Any
+    weights: Any
+    u: Any
+    power: int
+
+
+class Level(NamedTuple):
+    """The open boxes of one level of halvings.
+
+    `low` and `high` are their corners (boxes, l). `lists` up to the `ends` of each box holds the points that may be
+    covered from within it. A bound at or above the box's goal in `goals` closes its halves.
+    """
+
+    low: Any
+    high: Any
+    lists: Any
+    ends: Any
+    goals: Any
 
 
 @njit(**PART)
@@ -44,53 +67,85 @@ def reaches(points: Any, i: int, lo: Any, hi: Any, power: int) -> Any:
 
 
 @njit(**PART)
-def phi(points: Any, weights: Any, u: Any, power: int, members: Any, start: int, stop: int, center: Any) -> float:
+def phi(clients: Clients, members: Any, start: int, stop: int, center: Any) -> float:
     """Return phi at a centre that covers none but some of these members."""
     value = 0.0
     for e in range(start, stop):
         i = members[e]
         d = 0.0
-        for a in range(points.shape[1]):
-            d += (points[i, a] - center[a]) ** 2
-        if power == 1:
+        for a in range(len(center)):
+            d += (clients.points[i, a] - center[a]) ** 2
+        if clients.power == 1:
             d = np.sqrt(d)
-        value += min(0.0, weights[i] * d - u[i])
+        value += min(0.0, clients.weights[i] * d - clients.u[i])
     return value
 
 
-@njit(**KERNEL)
-def halve(
-    points: Any,
-    weights: Any,
-    u: Any,
-    power: int,
-    low: Any,
-    high: Any,
-    lists: Any,
-    ends: Any,
-    goals: Any,
-    half: Any,
-    kept: Any,
+@njit(**PART)
+def bound_box(
+    clients: Clients, lo: Any, hi: Any, level: Level, box: int, kept: Any, first: int, slope: Any, center: Any
 ) -> Any:
+    """Bound phi on a box: return the bound, the sum of u over the points reached, and where their list ends.
+
+    Points that no centre in the box can cover are dropped, the others listed in `kept` from `first` on. Those that all
+    its centres cover are taken together; the rest count with their least distance. Together means the least sum of
+    squares over the box (power 2), or the tangent plane of the sum of distances at the middle, if that is better than
+    the least distances (power 1). `center` becomes the place of that least sum, or the middle; `slope` is scratch.
+    """
+    points, weights, u, power = clients.points, clients.weights, clients.u, clients.power
+    width = points.shape[1]
+    for a in range(width):
+        center[a] = lo[a] + 0.5 * (hi[a] - lo[a])
+        slope[a] = 0.0
+    bound = load = mass = together = apart = covered = 0.0
+    stop = first
+    for e in range(level.ends[box - 1] if box > 0 else 0, level.ends[box]):
+        i = level.lists[e]
+        nearest, farthest = reaches(points, i, lo, hi, power)
+        if weights[i] * nearest >= u[i]:
+            continue
+        kept[stop] = i
+        stop += 1
+        load += u[i]
+        if weights[i] * farthest > u[i]:
+            bound += weights[i] * nearest - u[i]
+            continue
+        covered += u[i]
+        mass += weights[i]
+        d = 0.0
+        for a in range(width):
+            offset = points[i, a] - lo[a] if power == 2 else center[a] - points[i, a]
+            d += offset * offset
+        share = weights[i]
+        if power == 1:
+            d = np.sqrt(d)
+            share = weights[i] / d if d > 0.0 else 0.0
+            apart += weights[i] * nearest
+        together += weights[i] * d
+        for a in range(width):
+            slope[a] += share * (points[i, a] - lo[a] if power == 2 else center[a] - points[i, a])
+    for a in range(width):
+        if power == 1:
+            together -= abs(slope[a]) * 0.5 * (hi[a] - lo[a])
+        elif mass > 0.0:
+            best = min(max(slope[a] / mass, 0.0), hi[a] - lo[a])
+            together += best * (mass * best - 2.0 * slope[a])
+            center[a] = lo[a] + best
+    return bound + (max(together, apart) - covered), load, stop
+
+
+@njit(**KERNEL)
+def halve(clients: Clients, level: Level, half: Any, kept: Any) -> Any:
     """Halve every open box across its longest side (the first of equal ones) and bound phi on both halves.
 
-    A half is open while its bound is below the goal of its box. On a half, points that no centre of it can cover are
-    dropped; those that all its centres cover are taken together; the others count with their least distance. Together
-    means the least sum of squares over the box (power 2), or the tangent plane of the sum of distances at the middle,
-    if that is better than the least distances (power 1).
+    A half is open while its bound is below the goal of its box.
 
     Parameters
     ----------
-    points, weights, u : (n, l), (n,), (n,)
-        The clients and their multipliers.
-    power : int
-        2 or 1.
-    low, high : (boxes, l)
-        Corners of the open boxes.
-    lists, ends : (entries,), (boxes,)
-        Points that may be covered from within each box.
-    goals : (boxes,)
-        Bounds at or above it close the halves of a box.
+    clients : Clients
+        What phi is made of.
+    level : Level
+        The open boxes.
     half : (2 boxes, 2 l + 4), output
         Corners of each half, its bound, the sum of u over its points, phi at a centre inside, and whether it is open.
     kept : (2 entries,), output
@@ -98,66 +153,26 @@ def halve(
 
     Returns
     -------
-    The centres inside (2 boxes, l), the list ends of the open halves, and the number of entries read.
+    The centres inside (2 boxes, l) and the list ends of the open halves.
     """
-    width = points.shape[1]
+    width = clients.points.shape[1]
     inside = np.empty((len(half), width))
     kept_ends = np.empty(len(half), np.int64)
-    filled = opened = read = 0
-    slope, offset = np.empty(width), np.empty(width)
+    filled = opened = 0
+    slope = np.empty(width)
     for t in range(len(half)):
         box = t // 2
-        lo, hi = half[t, :width], half[t, width : 2 * width]
-        take_half(low[box], high[box], t % 2 == 1, lo, hi)
-        middle = inside[t]
-        for a in range(width):
-            middle[a] = lo[a] + 0.5 * (hi[a] - lo[a])
-            slope[a] = 0.0
-        start = ends[box - 1] if box > 0 else 0
-        first = filled
-        bound = load = mass = together = apart = covered = 0.0
-        for e in range(start, ends[box]):
-            i = lists[e]
-            nearest, farthest = reaches(points, i, lo, hi, power)
-            if weights[i] * nearest < u[i]:
-                kept[filled] = i
-                filled += 1
-                load += u[i]
-                if weights[i] * farthest > u[i]:
-                    bound += weights[i] * nearest - u[i]
-                else:
-                    covered += u[i]
-                    mass += weights[i]
-                    d = 0.0
-                    for a in range(width):
-                        offset[a] = points[i, a] - lo[a] if power == 2 else middle[a] - points[i, a]
-                        d += offset[a] * offset[a]
-                    share = weights[i]
-                    if power == 1:
-                        d = np.sqrt(d)
-                        share = weights[i] / d if d > 0.0 else 0.0
-                        apart += weights[i] * nearest
-                    together += weights[i] * d
-                    for a in range(width):
-                        slope[a] += share * offset[a]
-        read += ends[box] - start
-        for a in range(width):
-            if power == 1:
-                together -= abs(slope[a]) * 0.5 * (hi[a] - lo[a])
-            elif mass > 0.0:
-                best = min(max(slope[a] / mass, 0.0), hi[a] - lo[a])
-                together += best * (mass * best - 2.0 * slope[a])
-                middle[a] = lo[a] + best
-        bound += max(together, apart) - covered
+        lo, hi, center = half[t, :width], half[t, width : 2 * width], inside[t]
+        take_half(level.low[box], level.high[box], t % 2 == 1, lo, hi)
+        bound, load, stop = bound_box(clients, lo, hi, level, box, kept, filled, slope, center)
         half[t, 2 * width], half[t, 2 * width + 1] = bound, load
-        half[t, 2 * width + 2] = phi(points, weights, u, power, kept, first, filled, middle)
-        half[t, 2 * width + 3] = 1.0 if bound < goals[box] else 0.0
-        if bound < goals[box]:
+        half[t, 2 * width + 2] = phi(clients, kept, filled, stop, center)
+        half[t, 2 * width + 3] = 1.0 if bound < level.goals[box] else 0.0
+        if bound < level.goals[box]:
+            filled = stop
             kept_ends[opened] = filled
             opened += 1
-        else:
-            filled = first
-    return inside, kept_ends[:opened], read
+    return inside, kept_ends[:opened]
 
 
 @njit(**KERNEL, **FAST)

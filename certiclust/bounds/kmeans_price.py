@@ -64,6 +64,7 @@ def price(
     """
     n, width = points.shape
     u, v = u[:n], u[n:]
+    clients = kernels.Clients(points, weights, u, power)
     low, high = points.min(axis=0)[None], points.max(axis=0)[None]
     lists, ends = np.arange(n, dtype=np.int32), np.array([n])
     lower, least, load, work = math.inf, -float(u.sum() + v.sum()), float(u.sum() + v.sum()), 0.0
@@ -79,11 +80,11 @@ def price(
     ):
         half, kept = np.empty((2 * len(low), 2 * width + 4)), np.empty(2 * len(lists), np.int32)
         goals = np.where(regions.settled, goal + regions.most, math.inf)
-        inside, ends, read = kernels.halve(points, weights, u, power, low, high, lists, ends, goals, half, kept)
+        inside, ends = kernels.halve(clients, kernels.Level(low, high, lists, ends, goals), half, kept)
         bits.append(opened)
         regions.halve(low, half[:, :width])
         opened, bounds = half[:, -1] == 1.0, half[:, 2 * width] - regions.most
-        work += 2.0 * width * read + 30.0 * len(half)
+        work += 4.0 * width * len(lists) + 30.0 * len(half)
         values = half[:, 2 * width + 2] - regions.most
         below = np.flatnonzero(opened & regions.settled & (values < goal))
         if len(below):

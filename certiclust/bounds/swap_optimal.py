@@ -64,9 +64,7 @@ def swap_bound(problem: SumProblem, centers: NDArray[np.intp], change: float | N
     change : float or None
         Least change of its cost by a swap (negative: an improvement was left), None if the check was not finished.
     """
-    excess = problem.space.excess
-    if isinstance(problem, KMeansProblem) and problem.space.own:
-        excess = 1.0
+    excess = problem.excess
     theorem = f"{'k-means' if isinstance(problem, KMeansProblem) else 'k-median'} theorem, p = 1"
     if change is None:
         return Bound(0.0, None, theorem, "the check of all swaps was not finished")

@@ -66,9 +66,9 @@ class Certificate:
     note : str
         Why there is no guarantee, or what limits it; empty if there is nothing to say.
     theory : dict
-        The theorem's ratio and expected iteration bound (None: infinite) on this instance, where they were computed;
-        the candidate set whose swaps were checked, with its factor (None: unknown).
-        Like `method` and `note` a remark: `verify` does not check it.
+        The theorem's ratio and expected iteration bound (None: infinite) for GSEMO on this instance, where they were
+        computed; the candidate set whose swaps were checked, with its factor (None: unknown). Like
+        `method` and `note` a remark: `verify` does not check it.
     witness : dict
         What `verify` needs besides the data: the centres, and the evidence for the lower bound.
     fair_lower_bound : float or None
@@ -131,10 +131,7 @@ class Certificate:
             found = "no lower bound was proved"
         lines = [f"{self.problem}, k = {self.n_clusters}, n = {self.n_samples}: cost {self.cost:.8g}, {found}."]
         lines.append(self._guarantee_line())
-        bound = ""
-        if "iterations" in self.theory:
-            bound = f"; the theorem expects GSEMO to need at most {_count(self.theory['iterations'])} iterations"
-        lines.append(f"found by {self.method}{bound}.")
+        lines.append(f"found by {self.method}{self._theorem_words()}.")
         if self.problem == "fair k-median":
             lines.append(self._fairness_line())
         if trusting:
@@ -158,6 +155,20 @@ class Certificate:
             parts.append(f"a centre within {g.fairness:.4g} fair radii of every point")
         note = f" ({self.note})" if self.note else ""
         return f"guarantee: {' and '.join(parts)} by the {g.theorem}, because {g.because}{note}."
+
+    def _theorem_words(self) -> str:
+        """Return what the theorem says: about plain GSEMO, whatever was run."""
+        if "iterations" not in self.theory:
+            return ""
+        if self.theory["iterations"] is None:
+            return "; the theorem has no finite bound on the iterations of plain GSEMO here"
+        ratio, against = self.theory.get("ratio"), self.theory.get("against")
+        if ratio is not None:
+            goal = f"a factor {ratio:.4g}" + (f", against {against}," if against else "")
+        else:
+            goal = "a centre in every critical ball" if self.problem == "fair k-median" else "its condition"
+        count = _count(self.theory["iterations"])
+        return f"; by the theorem plain GSEMO reaches {goal} within {count} expected iterations"
 
     def _fairness_line(self) -> str:
         ratio = "has no bound" if self.fairness_ratio is None else f"is {self.fairness_ratio:.6g}"
@@ -221,9 +232,9 @@ class Certificate:
         fields = {key: _checked(key, content[key], kind) for key, kind in _KINDS.items()}
         if fields["guarantee"] is not None:
             fields["guarantee"] = _guarantee(fields["guarantee"])
-        iterations = fields["theory"].get("iterations")
-        if iterations is not None:
-            _checked("theory.iterations", iterations, (int, float))
+        for key in ("iterations", "ratio"):
+            if fields["theory"].get(key) is not None:
+                _checked(f"theory.{key}", fields["theory"][key], (int, float))
         certificate = cls(**fields)
         for key in ("gap", "optimal"):
             if content.get(key) != _plain(getattr(certificate, key)):
@@ -325,7 +336,5 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _count(expected: float | None) -> str:
-    if expected is None:
-        return "infinitely many (duplicated points)"
+def _count(expected: float) -> str:
     return f"{expected:,.0f}" if expected < 1e9 else f"{expected:.2e}"

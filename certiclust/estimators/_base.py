@@ -1,9 +1,9 @@
-"""What the five estimators share: validation, the way from data to problem to attributes, predict, transform, score."""
+"""What the five estimators share: parameters, and the way from data to problem to attributes."""
 
 from __future__ import annotations
 
 import warnings
-from abc import ABCMeta, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable
 from math import inf
 from numbers import Integral, Real
@@ -13,27 +13,26 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import (
-    BaseEstimator,
-    ClassNamePrefixFeaturesOutMixin,
-    ClusterMixin,
-    TransformerMixin,
     _fit_context,
 )
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import Tags, check_array, check_random_state, gen_batches
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, check_non_negative, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_non_negative, validate_data
 
 from certiclust.certificates import Certificate, data_fingerprint
 from certiclust.estimators._certify import certify
+from certiclust.estimators._fitted import FittedCenters
 from certiclust.estimators._progress import shown_progress
+from certiclust.estimators._rows import check_total, why_not_square
 from certiclust.evolution.algorithms import ALGORITHMS, MUTATIONS, named
 from certiclust.problems import MaxProblem, Problem
 from certiclust.solver import Budget, Result, solve
+from certiclust.solver.words import counted
 from certiclust.space import Metric, Space, build_space, precomputed_space
-from certiclust.space.metrics import METRIC_NAMES, MetricLike, column_spread
+from certiclust.space.metrics import METRIC_NAMES, MetricLike
 from certiclust.space.space import matrix_budget
-from certiclust.space.symmetry import largest_asymmetry, symmetrised
+from certiclust.space.symmetry import symmetrised
 from certiclust.theory import curve_bound, iteration_bound
 
 FloatArray = NDArray[np.float64]
@@ -42,17 +41,11 @@ IntArray = NDArray[np.intp]
 
 #: Share of a time limit after which the search starts without a distance matrix, if it can.
 MATRIX_SHARE = 0.4
-#: Weighted sums of distances stay below this, so that nothing computed from them overflows.
-MAX_TOTAL = 1e290
+#: Seconds that a distance takes at the very least: a matrix that cannot be ready in its share is not begun.
+FASTEST = 2e-10
 
 
-class CertifiedClusterer(
-    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
-    TransformerMixin,  # type: ignore[misc]
-    ClusterMixin,  # type: ignore[misc]
-    BaseEstimator,  # type: ignore[misc]
-    metaclass=ABCMeta,
-):
+class CertifiedClusterer(FittedCenters):
     """Base of the five estimators; see their own documentation."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -89,10 +82,6 @@ class CertifiedClusterer(
     def _problem(self, space: Space) -> Problem:
         """Return the problem on a space."""
 
-    @abstractmethod
-    def _cost(self, labels: NDArray[np.int32], distances: FloatArray, weights: FloatArray, X: FloatArray) -> float:
-        """Return the cost of rows `X` with the given labels, distances to their centres, and weights."""
-
     def _metric(self) -> MetricLike:
         """Return the distance asked for."""
         return self.metric  # type: ignore[no-any-return]
@@ -100,10 +89,6 @@ class CertifiedClusterer(
     def _candidates(self, X: FloatArray) -> FloatArray | None:
         """Return the candidate centres, None for the rows themselves."""
         return None
-
-    def _dtypes(self) -> list[Any]:
-        """Return the types in which rows are kept as they are; others become the first of them."""
-        return [np.float64]
 
     def _hold_matrix(self) -> bool:
         """Return whether a distance matrix is worth its time and memory."""
@@ -156,35 +141,6 @@ class CertifiedClusterer(
         self._warn(problem, result)
         return self
 
-    def predict(self, X: Any) -> NDArray[np.int32]:
-        """Return the nearest centre of each row, ties to the lower label.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows; for ``metric="precomputed"`` their distances to the columns of fit.
-        """
-        check_is_fitted(self)
-        X = self._validated(X)
-        return self._nearest(X)[0]
-
-    def transform(self, X: Any) -> FloatArray:
-        """Return the distances of each row to the k centres."""
-        check_is_fitted(self)
-        return self._distances(self._validated(X))
-
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Return minus the cost of the rows under the fitted centres."""
-        check_is_fitted(self)
-        X = self._validated(X)
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        labels, distances = self._nearest(X)
-        return -self._cost(labels, distances, weights, X)
-
-    @property
-    def _n_features_out(self) -> int:
-        return len(self.cluster_centers_ if hasattr(self, "cluster_centers_") else self.center_indices_)
-
     def __sklearn_tags__(self) -> Tags:
         """Say that a precomputed matrix is pairwise, and never negative."""
         tags = super().__sklearn_tags__()
@@ -218,7 +174,7 @@ class CertifiedClusterer(
             raise ValueError("sample_weight is zero for every sample; at least one must be positive.")
         limit = inf if self.time_limit is None else MATRIX_SHARE * self.time_limit
         space, sites = self._space(X, weights, clients, lambda: perf_counter() - start >= limit)
-        _check_total(space)
+        check_total(space)
         return X, weights, space, sites
 
     def _space(
@@ -231,7 +187,7 @@ class CertifiedClusterer(
             check_non_negative(X, type(self).__name__)
             square = symmetrised(X)
             if square is None and self._square:
-                raise ValueError(_why_not_square(X))
+                raise ValueError(why_not_square(X))
             self._check_size(len(clients) if square is not None else X.shape[1], square is not None)
             distances = X if square is None else square
             if len(clients) < len(X):
@@ -255,11 +211,16 @@ class CertifiedClusterer(
             check_metric=check_metric,
             n_jobs=self.n_jobs,
             out_of_time=out_of_time,
-            hold_matrix=self._hold_matrix(),
+            hold_matrix=self._hold_matrix() and self._time_for(points, candidates),
         )
         if self._square and space.matrix is not None and symmetrised(space.matrix) is None:
             raise ValueError(f"metric {metric.name!r} must be symmetric with d(x, x) = 0 for {type(self).__name__}.")
         return space, clients if candidates is None else None
+
+    def _time_for(self, points: FloatArray, candidates: FloatArray | None) -> bool:
+        """Return whether a distance matrix may be ready within its share of the time limit."""
+        pairs = len(points) * len(points if candidates is None else candidates)
+        return self.time_limit is None or FASTEST * pairs <= MATRIX_SHARE * self.time_limit
 
     def _check_size(self, available: int, own: bool) -> None:
         if self.n_clusters > available:
@@ -281,7 +242,7 @@ class CertifiedClusterer(
     def _counted(self, bound: float) -> int:
         """Return an expected number of iterations as a limit."""
         if not bound < 1e9:
-            text = "infinite (duplicated points)" if np.isinf(bound) else f"{bound:.3g}"
+            text = "infinite (as with duplicated points)" if np.isinf(bound) else f"{bound:.3g}"
             raise ValueError(f"max_iter='theorem': the expected iteration bound is {text}, above the limit of 1e9.")
         return max(1, int(np.ceil(bound)))
 
@@ -351,12 +312,12 @@ class CertifiedClusterer(
     def _warn(self, problem: Problem, result: Result) -> None:
         if result.interrupted or result.timed_out:
             what = "interrupted" if result.interrupted else f"stopped by time_limit={self.time_limit} s"
-            message = f"{what} after {result.n_iter} iterations; the best solution so far is returned."
+            message = f"{what} after {counted(result.n_iter, 'iteration')}; the best solution so far is returned."
             warnings.warn(message, ConvergenceWarning, stacklevel=4)
         if not result.complete:
             warnings.warn(
-                f"no solution of size {problem.k} was met in {result.n_iter} iterations; the largest one was "
-                "filled up by index, without a guarantee from the theorem.",
+                f"no solution of size {problem.k} was met in {counted(result.n_iter, 'iteration')}; the largest one "
+                "was filled up by index, without a guarantee from the theorem.",
                 ConvergenceWarning,
                 stacklevel=4,
             )
@@ -370,66 +331,3 @@ class CertifiedClusterer(
             warnings.warn(message, ConvergenceWarning, stacklevel=4)
         elif empty:
             warnings.warn(f"{empty} of the {problem.k} centres have no point.", ConvergenceWarning, stacklevel=4)
-
-    # Distances to the fitted centres.
-
-    def _validated(self, X: Any) -> FloatArray:
-        X = validate_data(self, X, dtype=self._dtypes(), order="C", reset=False)
-        if self._fitted_metric.name == "precomputed":
-            check_non_negative(X, type(self).__name__)
-        else:
-            self._fitted_metric.check(X, "X", self.cluster_centers_)
-        return np.asarray(X)
-
-    def _distances(self, X: FloatArray) -> FloatArray:
-        if self._fitted_metric.name == "precomputed":
-            return X[:, self.center_indices_]
-        return np.ascontiguousarray(self._fitted_metric.block(self.cluster_centers_, X).T)
-
-    def _nearest(self, X: FloatArray) -> tuple[NDArray[np.int32], FloatArray]:
-        """Return label and distance of each row, in blocks that keep memory small."""
-        labels = np.empty(len(X), dtype=np.int32)
-        nearest = np.empty(len(X))
-        for part in gen_batches(len(X), max(1, 4_000_000 // self._n_features_out)):
-            d = self._distances(X[part])
-            labels[part] = d.argmin(axis=1)
-            nearest[part] = d.min(axis=1)
-        return labels, nearest
-
-
-def validated_candidates(candidates: Any, X: FloatArray, metric: MetricLike) -> FloatArray | None:
-    """Return the user's candidate centres as an array, checked against the rows they are for."""
-    if candidates is None:
-        return None
-    if metric == "precomputed":
-        raise ValueError("candidates must be None for metric='precomputed': the columns of X are the candidates.")
-    array = check_array(candidates, dtype=np.float64, order="C", input_name="candidates")
-    if array.shape[1] != X.shape[1]:
-        raise ValueError(f"candidates have {array.shape[1]} features, but X has {X.shape[1]}.")
-    return np.asarray(array, dtype=np.float64)
-
-
-def _check_total(space: Space) -> None:
-    """Refuse weights whose weighted sum of distances could overflow."""
-    if space.matrix is not None:
-        largest = float(space.matrix.max())
-    else:
-        points = space.points if space.own else np.concatenate([space.points, space.candidates])
-        largest = float(np.square(column_spread(points)).sum())
-    with np.errstate(over="ignore"):
-        total = float(space.weights.sum())
-        overflows = not total * max(1.0, largest) <= MAX_TOTAL
-    if overflows:
-        raise ValueError(
-            f"sample_weight sums to {total:.3g}, and times the largest distance, {largest:.3g}, it "
-            f"could overflow float64 (limit {MAX_TOTAL:g}); scale the data or the weights."
-        )
-
-
-def _why_not_square(X: FloatArray) -> str:
-    if X.shape[0] != X.shape[1]:
-        return f"a precomputed matrix must be square; got {X.shape[0]} x {X.shape[1]}."
-    worst = largest_asymmetry(X)
-    if worst > 1e-12 * X.max():
-        return f"a precomputed matrix must be symmetric; entries differ by up to {worst:.6g}."
-    return f"a precomputed matrix must have a zero diagonal; its largest entry is {np.diagonal(X).max():.6g}."

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from certiclust.certificates import Certificate, Guarantee
-from certiclust.problems import FairKMedianProblem, KMeansProblem, KTMMProblem, MaxProblem, Problem
+from certiclust.problems import FairKMedianProblem, KTMMProblem, MaxProblem, Problem
 from certiclust.solver import Result
 from certiclust.space.candidates import CandidateSet
 from certiclust.theory import iteration_bound
@@ -117,8 +117,8 @@ def _guarantee(problem: Problem, result: Result, named: CandidateSet | None) -> 
     if named is not None and named.epsilon is not None:
         what = f"candidates, the {named.name},"
         note = f"against centres anywhere: a factor {1 + named.epsilon:.4g} for the {what} is included"
-    elif isinstance(problem, KMeansProblem) and not problem.space.own:
-        note = "against the best centres among the given candidates"
+    elif problem.against:
+        note = f"against {problem.against}"
     return Guarantee(bound.ratio, bound.theorem, bound.because), note
 
 
@@ -158,4 +158,5 @@ def _theory(problem: Problem, epsilon: float, named: CandidateSet | None) -> dic
         return chosen
     theorem = iteration_bound(problem, epsilon=epsilon)
     iterations = theorem.iterations if np.isfinite(theorem.iterations) else None
-    return {"theorem": theorem.name, "ratio": theorem.ratio, "iterations": iterations, **chosen}
+    against = {"against": problem.against} if problem.against else {}
+    return {"theorem": theorem.name, "ratio": theorem.ratio, "iterations": iterations, **against, **chosen}

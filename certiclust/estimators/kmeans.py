@@ -13,7 +13,8 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from certiclust.estimators._base import CertifiedClusterer, FloatArray, IntArray, validated_candidates
+from certiclust.estimators._base import CertifiedClusterer, FloatArray, IntArray
+from certiclust.estimators._rows import validated_candidates
 from certiclust.problems import KMeansProblem, Problem
 from certiclust.solver import Result
 from certiclust.space import Space

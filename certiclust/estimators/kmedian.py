@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from certiclust.certificates import Certificate
-from certiclust.estimators._base import CertifiedClusterer, FloatArray, IntArray, validated_candidates
+from certiclust.estimators._base import CertifiedClusterer, FloatArray, IntArray
+from certiclust.estimators._rows import validated_candidates
 from certiclust.problems import KMedianProblem, Problem
 from certiclust.solver import Result
 from certiclust.solver.kmedian_anywhere import Anywhere, anywhere

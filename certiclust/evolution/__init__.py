@@ -24,12 +24,13 @@ from certiclust.evolution.components import (
     UniformSelection,
     UnionCrossover,
 )
-from certiclust.evolution.contract import Contract, general_lemma
+from certiclust.evolution.contract import Contract
 from certiclust.evolution.curve import CurveRun, gsemo_curve, plain_curve
 from certiclust.evolution.engines import Member, engine_for
 from certiclust.evolution.evolve import evolve
 from certiclust.evolution.gsemo import Run, gsemo, plain_gsemo, random_choices
 from certiclust.evolution.own import SubsetProblem
+from certiclust.evolution.proofs import general_lemma
 from certiclust.evolution.stopping import (
     Certified,
     Criterion,

@@ -1,26 +1,25 @@
-r"""The contract of the paper's general lemma, computed for a composition on an instance.
-
-An evolutionary process that (1) draws the best feasible solution as a parent with probability at least
-:math:`\Pr_{sel}`, (2) turns it into any given neighbour, made by losing at most p and gaining at most q centres, with
-probability at least :math:`\Pr_{rep}(p, q)`, and (3) always keeps the best feasible solution, reaches the ratio of the
-local search that it imitates within
-
-.. math:: \frac{1}{1 - (1 - \Pr_{sel} \Pr_{rep}(p, q))^\lambda} \cdot \log_{1/(1-\delta)} \frac{f_{init}}{OPT}
-
-expected iterations of :math:`\lambda` offspring each. What comes before a feasible solution is there (growing to size
-k, meeting all critical balls), and the climb of the max problems, are phases of the same kind, with a sum of waiting
-times in place of the logarithm.
-"""
+"""What the paper's general lemma guarantees for a composition on an instance (`certiclust.evolution.proofs`)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from math import expm1, inf, isfinite, log, log1p
-
-import numpy as np
+from dataclasses import dataclass, replace
+from math import inf, isfinite
 
 from certiclust.evolution.own import SubsetProblem
+from certiclust.evolution.proofs import (
+    BALLS,
+    CONDITION,
+    LOCAL,
+    SIZE,
+    CostRange,
+    LocalSearch,
+    fair_search,
+    general_lemma,
+    swap_search,
+    waiting,
+    ways_to_meet,
+)
 from certiclust.problems import FairKMedianProblem, KMeansProblem, MaxProblem, Problem, SumProblem
 
 #: Pr_rep(p, q).
@@ -49,6 +48,8 @@ class Contract:
         Whether the best feasible solution is always kept; for the max problems, one of every non-dominated size.
     ratio : float or None
         The ratio that is reached, None if nothing is guaranteed.
+    against : str
+        What the ratio is against, where that is not the optimum of the problem itself; empty elsewhere.
     iterations : float
         Upper bound on the expected iterations, of `offspring` offspring each; infinite without a guarantee.
     phases : dict of str to float
@@ -66,6 +67,7 @@ class Contract:
     offspring: int
     elitist: bool
     ratio: float | None
+    against: str
     iterations: float
     phases: dict[str, float]
     reason: str
@@ -78,13 +80,14 @@ class Contract:
     def __str__(self) -> str:
         selection, mutation, crossover, survival = self.parts
         p, q = self.neighbours
+        against = f" against {self.against}," if self.against else ""
         if self.ratio is None:
             guarantee = f"none: {self.reason}"
         elif isfinite(self.iterations):
             each = "" if self.offspring == 1 else f" of {self.offspring} offspring each"
-            guarantee = f"ratio {self.ratio:.4g} within {self.iterations:.4g} expected iterations{each}"
+            guarantee = f"ratio {self.ratio:.4g}{against} within {self.iterations:.4g} expected iterations{each}"
         else:
-            guarantee = f"ratio {self.ratio:.4g}, but no finite bound on the iterations on this instance"
+            guarantee = f"ratio {self.ratio:.4g}{against or ','} but no finite bound on the iterations on this instance"
         kept = "the best feasible solution is always kept" if self.elitist else "the best feasible solution may be lost"
         return (
             f"{self.algorithm} on {self.problem}\n"
@@ -93,75 +96,6 @@ class Contract:
             f"  survival      {kept} ({survival})\n"
             f"  guarantee     {guarantee}"
         )
-
-
-def general_lemma(selection: float, reproduction: float, delta: float, spread: float, offspring: int = 1) -> float:
-    """Return the general lemma's bound: expected iterations to a (1 - delta)-approximate local optimum.
-
-    Parameters
-    ----------
-    selection, reproduction : float
-        Lower bounds on the probabilities of choosing the best feasible solution as parent, and of turning it into a
-        given neighbour.
-    delta : float
-        Relative improvement per successful step.
-    spread : float
-        f_init / OPT, or an upper bound on it.
-    offspring : int, default=1
-        Offspring per iteration.
-
-    Examples
-    --------
-    >>> round(general_lemma(0.5, 0.1, 0.5, 8.0), 6)
-    60.0
-    """
-    if spread <= 1:
-        return 0.0
-    return inf if spread == inf else log(spread) / -log1p(-delta) * waiting(selection * reproduction, offspring)
-
-
-def waiting(success: float, offspring: int = 1) -> float:
-    """Return the expected iterations until one of `offspring` tries per iteration, each with this chance, succeeds."""
-    if success <= 0:
-        return inf
-    return 1.0 if success >= 1 else -1.0 / expm1(offspring * log1p(-success))
-
-
-@dataclass(frozen=True)
-class LocalSearch:
-    """The local search that a theorem imitates: its ratio, swaps of p for p, the gain of a step, and f_init / OPT."""
-
-    ratio: float
-    p: int
-    delta: float
-    spread: float
-
-
-def local_search(problem: SumProblem, epsilon: float) -> LocalSearch | None:
-    """Return the local search of a sum problem's theorem, None if there is none for it."""
-    k = problem.k
-    spread = 1.0 if k == problem.space.m else spread_of(problem)
-    if isinstance(problem, FairKMedianProblem):
-        proven = not problem.strict and problem.factor == 6 and problem.space.power == 1
-        return LocalSearch(84.0, 4, 1 / (8 * k), spread) if proven else None
-    if isinstance(problem, KMeansProblem) or problem.space.power == 2:
-        delta = (1 + (1 - epsilon) / 5) * epsilon / k
-        near = 1.0
-        if isinstance(problem, KMeansProblem):
-            near = 2.0 if problem.space.own else 1.0 + (problem.space.excess or 0.0)
-        return LocalSearch(near * 25 / (1 - epsilon) ** 2, 1, delta, spread)
-    return LocalSearch(5 / (1 - epsilon), 1, epsilon / k, spread) if problem.space.power == 1 else None
-
-
-def spread_of(problem: SumProblem) -> float:
-    """Return the sum of w_i d_i^max over a lower bound on OPT from the least distances; infinite if that is zero."""
-    largest, least = problem.space.extremes
-    weights = problem.space.weights
-    skipped = problem.k if isinstance(problem, FairKMedianProblem) else 0
-    initial = np.sort(weights * largest)[skipped:].sum()
-    count = problem.space.n - problem.k if problem.space.own else problem.space.n
-    optimum = np.sort(weights * least)[:count].sum()
-    return float(initial / optimum) if optimum > 0 else inf
 
 
 def compose(
@@ -218,6 +152,7 @@ def compose(
         offspring=offspring,
         elitist=not loses,
         ratio=ratio,
+        against=problem.against if isinstance(problem, Problem) else "",
         iterations=sum(phases.values()) if ratio is not None else inf,
         phases=phases,
         reason=reason,
@@ -246,33 +181,35 @@ def _proof(
         if reproduction(0, 1) == 0:
             return None, {}, "no single centre can be added"
         # Any first centre will do; then the point farthest from the centres is one that keeps f1 >= 0.
-        return 2.0**power, {"f1 >= 0 at size k": adding(m) + (k - 1) * adding(1)}, ""
+        return 2.0**power, {CONDITION: adding(m) + (k - 1) * adding(1)}, ""
     assert isinstance(problem, SumProblem)
-    search = local_search(problem, epsilon)
-    phases = {"size k": sum(adding(m - size) for size in range(k))}
+    phases = {SIZE: sum(adding(m - size) for size in range(k))}
     if isinstance(problem, FairKMedianProblem) and not problem.strict:
-        phases["all critical balls"] = _meeting(problem, selection * reproduction(1, 1), offspring)
+        ways = ways_to_meet(problem)
+        chance = selection * reproduction(1, 1)
+        phases[BALLS] = inf if ways is None else sum(waiting(chance * way, offspring) for way in ways)
+    search = _local_search(problem, epsilon)
     if search is None:
         return None, phases, _no_search(problem)
     chance = reproduction(search.p, search.p)
     if chance == 0 and k < m:
         return None, phases, f"the mutation never makes every swap of up to {search.p} centres, which the lemma needs"
     if k < m:
-        phases["local optimum"] = general_lemma(selection, chance, search.delta, search.spread, offspring)
+        spread = CostRange.of(problem).spread
+        phases[LOCAL] = general_lemma(selection, chance, search.delta, spread, offspring)
     return search.ratio, phases, ""
 
 
-def _meeting(problem: FairKMedianProblem, chance: float, offspring: int) -> float:
-    """Return the expected iterations until a size-k solution meets all critical balls, given that of one swap.
-
-    With i balls missed, any point of these may come in for any of at least k - q + i centres without which no other
-    ball is missed (paper, fairness section); the balls counted here are the smallest.
-    """
-    sizes = np.sort(np.bincount(problem.groups[problem.groups >= 0]))
-    spare = problem.k - len(sizes)
-    points = np.cumsum(sizes)
-    chances = [chance * (spare + i) * int(points[i - 1]) for i in range(1, len(sizes) + 1)]
-    return sum(waiting(c, offspring) for c in chances)
+def _local_search(problem: SumProblem, epsilon: float) -> LocalSearch | None:
+    """Return the local search of a sum problem's theorem, with its ratio to the optimum; None if there is none."""
+    if isinstance(problem, FairKMedianProblem):
+        return fair_search(problem)
+    if problem.space.power is None:
+        return None
+    search = swap_search(problem.k, 1, epsilon, squares=problem.space.power == 2)
+    if isinstance(problem, KMeansProblem):
+        return replace(search, ratio=search.ratio * (1.0 + (problem.excess or 0.0)))
+    return search
 
 
 def _no_search(problem: SumProblem) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import gen_batches
 
 from certiclust.problems import Problem, SumProblem
 
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
     from certiclust.evolution.kernels.swap import Solution
 
 IntArray = NDArray[np.intp]
+#: Distances read between two polls, while there are more to come than are worth an end without a claim.
+POLLED, LAST = 500_000, 4_000_000
+#: Candidates looked at between two polls at least, but for `LAST` distances.
+FEW = 16
 
 
 def swap_slack(problem: Problem) -> float:
@@ -39,12 +44,15 @@ def solution_tables(problem: Problem, centers: IntArray) -> Solution:
 
 
 def least_swap_change(
-    problem: SumProblem, centers: IntArray, should_stop: Callable[[], bool] = lambda: False
+    problem: SumProblem,
+    centers: IntArray,
+    should_stop: Callable[[], bool] = lambda: False,
+    left: Callable[[], float] = lambda: inf,
 ) -> float | None:
     """Return the least change of the cost over all single swaps, each of them looked at; infinite if there is none.
 
     Rounded down, so that no swap gains more than minus this. Time O(n m) for all k m swaps together. None if stopped
-    before the end.
+    before the end, or as soon as the end is farther off than the seconds that are `left`.
     """
     from certiclust.evolution.kernels.swap import best_swap
 
@@ -52,10 +60,15 @@ def least_swap_change(
     if should_stop():
         return None
     rows, solution = space.rows(), solution_tables(problem, centers)
-    least = np.inf
-    for part in gen_batches(space.m, max(1, 4_000_000 // space.n)):
-        if should_stop():
+    least, start, last = np.inf, 0, max(1, LAST // space.n)
+    size = min(last, max(FEW, POLLED // space.n))
+    pace = inf  # least seconds per candidate seen, but for the first part, which may have had kernels to load
+    while start < space.m:
+        if should_stop() or (pace < inf and pace * (space.m - start) > left()):
             return None
-        change, scale = best_swap(rows, space.weights, space.m, solution, part.start, part.stop)
+        begun, stop = perf_counter(), start + size if start + last < space.m else space.m
+        change, scale = best_swap(rows, space.weights, space.m, solution, start, stop)
         least = min(least, change - 4 * swap_slack(problem) * scale)
+        pace = min(pace, (perf_counter() - begun) / size) if start > 0 else inf
+        start = stop
     return float(least)

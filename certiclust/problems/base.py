@@ -53,6 +53,11 @@ class Problem(ABC):
         if not 1 <= self.k <= self.space.m:
             raise ValueError(f"k must be between 1 and the number of candidates, {self.space.m}; got {self.k}.")
 
+    @property
+    def against(self) -> str:
+        """Return what a ratio is against, where that is not the optimum that the problem is about; empty elsewhere."""
+        return ""
+
     @abstractmethod
     def f1(self, centers: IntArray) -> Objective:
         """Return the first objective, to be maximised."""
@@ -82,6 +87,11 @@ class SumProblem(Problem):
     def f1(self, centers: IntArray) -> Objective:
         """Return minus the cost."""
         return -self.violations(centers), -self.cost(centers)
+
+    @property
+    def excess(self) -> float | None:
+        """Return how much worse than its best centre anywhere a cluster's best candidate may be; None if unknown."""
+        return self.space.excess
 
     @property
     def groups(self) -> NDArray[np.int64]:

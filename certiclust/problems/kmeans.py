@@ -29,6 +29,16 @@ class KMeansProblem(SumProblem):
         if self.space.metric.name != "sqeuclidean":
             raise ValueError(f"k-means is about squared Euclidean distances, not {self.space.metric.name!r}.")
 
+    @property
+    def excess(self) -> float | None:
+        """Return how much worse than the mean of a cluster its best candidate may be: 1 for its own clients."""
+        return 1.0 if self.space.own else self.space.excess
+
+    @property
+    def against(self) -> str:
+        """Return what a ratio is against, unless it holds against centres anywhere."""
+        return "the best centres among the given candidates" if self.excess is None else ""
+
     def assign_positions(self, positions: FloatArray) -> tuple[NDArray[np.int32], FloatArray]:
         """Return the nearest position of every client, ties to the lower label, and the square of its distance."""
         points = self.space.points

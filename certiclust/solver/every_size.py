@@ -15,8 +15,11 @@ from certiclust.evolution.interrupt import catch_interrupt
 from certiclust.evolution.stopping import Criterion, TimeLimit
 from certiclust.evolution.swaps import least_swap_change
 from certiclust.problems import MaxProblem, Problem, SumProblem
+from certiclust.solver.evolved import filled
 from certiclust.solver.grow import at_least_as_good
-from certiclust.solver.solve import GRACE, Budget, Callbacks, Result, filled
+from certiclust.solver.result import Budget, Result
+from certiclust.solver.task import GRACE, Callbacks
+from certiclust.solver.words import counted
 
 IntArray = NDArray[np.intp]
 
@@ -60,7 +63,7 @@ def solve_every_size(
 
         run = gsemo_curve(pose(sizes[-1]), budget.max_iter, random_state, stop=stop, callbacks=callbacks)
         timed_out = over(limit or 0.0) and not interrupted()
-        method = f"GSEMO for every size up to {sizes[-1]} in one run, {run.n_iter:,} iterations"
+        method = f"GSEMO for every size up to {sizes[-1]} in one run, {counted(run.n_iter, 'iteration')}"
         results: dict[int, Result] = {}
         for k in sizes:
             problem = pose(k)

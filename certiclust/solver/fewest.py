@@ -17,7 +17,8 @@ from certiclust.problems import KCenterProblem, KTMMProblem
 from certiclust.solver.kcenter import KCenterStrategy, Limits
 from certiclust.solver.kcenter_run import KCenterRun, run_of
 from certiclust.solver.loop import evolve_bound_reduce
-from certiclust.solver.solve import Budget, Result, solve
+from certiclust.solver.result import Budget, Result
+from certiclust.solver.solve import solve
 from certiclust.solver.start import Start
 from certiclust.space import Space
 from certiclust.space.cover import ClientLists

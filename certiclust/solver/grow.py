@@ -11,7 +11,7 @@ from certiclust.bounds import swap_bound
 from certiclust.evolution.swaps import least_swap_change
 from certiclust.problems import KCenterProblem, KMeansProblem, KMedianProblem, KTMMProblem, Problem, SumProblem
 from certiclust.solver.ktmm_run import split
-from certiclust.solver.solve import Result
+from certiclust.solver.result import Result
 from certiclust.solver.start import Start
 
 IntArray = NDArray[np.intp]

@@ -13,6 +13,7 @@ from certiclust.bounds import Bound, rounding_margin
 from certiclust.problems import KCenterProblem
 from certiclust.solver.kcenter import KCenterStrategy, Limits
 from certiclust.solver.loop import evolve_bound_reduce
+from certiclust.solver.words import counted
 
 Record = Callable[[int, float, float, int], None]
 
@@ -57,7 +58,7 @@ def run_of(strategy: KCenterStrategy) -> KCenterRun:
     proof = bound.witness.get("cover", {}).get("proof", "separation")
     how = "GSEMO and tabu search" if strategy.search.generations else "farthest-first starts and tabu search"
     proof = "HiGHS, whom it trusts" if proof == "solver" else proof
-    method = f"{how} for covers, {strategy.steps:,} iterations; lower bound by {proof}"
+    method = f"{how} for covers, {counted(strategy.steps, 'iteration')}; lower bound by {proof}"
     return KCenterRun(centers, strategy.upper, bound, max(1, strategy.steps), method, strategy.spent)
 
 

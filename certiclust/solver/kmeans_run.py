@@ -33,8 +33,8 @@ def run_kmeans(problem: KMeansProblem, limits: Limits, seed: int, record: Record
     """Run the loop on a k-means problem, without a matrix.
 
     The lemma's three conditions hold for the evolution inside (docs/lemma.md): the best solution is the parent with
-    probability at least 0.05, any one of its single swaps with a point is made with probability at least 0.0125 / (k n),
-    and the best solution is always kept.
+    probability at least 0.05, any one of its single swaps with a point is made with probability at least
+    0.0125 / (k n), and the best solution is always kept.
     """
     strategy = KMeansStrategy(problem, limits, seed)
 

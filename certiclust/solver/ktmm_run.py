@@ -17,6 +17,7 @@ from certiclust.solver.ktmm_pairs import single_cluster, two_clusters
 from certiclust.solver.ktmm_points import SAMPLE, SampledStrategy
 from certiclust.solver.loop import evolve_bound_reduce
 from certiclust.solver.start import NOWHERE, Start
+from certiclust.solver.words import counted
 from certiclust.space import precomputed_space
 from certiclust.space.farthest import farthest_first
 
@@ -98,8 +99,9 @@ def run_ktmm(
         proof = two_clusters(problem, proof, limits.should_stop)
     else:
         proof = _loop(problem, limits, seed, record, iterations, proof, begin.hard)
-    begun = f"GSEMO, {iterations:,} iterations" if iterations else "farthest-first points"
-    method = f"{begun}, recolouring, {proof.steps:,} steps, and exact colouring, {proof.nodes:,} nodes"
+    begun = f"GSEMO, {counted(iterations, 'iteration')}" if iterations else "farthest-first points"
+    steps, nodes = counted(proof.steps, "step"), counted(proof.nodes, "node")
+    method = f"{begun}, recolouring, {steps}, and exact colouring, {nodes}"
     labels = split(proof.labels, k)
     reach = proof.reach if len(np.unique(proof.labels)) == k else problem.reach(labels)
     return KTMMRun(labels, reach, _bound(problem, proof), iterations or 1 + proof.steps, method, proof.spent)

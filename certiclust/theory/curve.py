@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from math import e
 
-from certiclust.evolution.contract import general_lemma, spread_of
+from certiclust.evolution.proofs import CostRange, general_lemma
 from certiclust.problems import FairKMedianProblem, MaxProblem, Problem, SumProblem
 
 
@@ -37,7 +37,7 @@ def curve_bound(problem: Problem, *, p: int = 1, epsilon: float = 0.5) -> float:
         raise TypeError(f"no common run for {problem.name}: its constraint changes with k.")
     swap = 1 / (e * float(m) ** (2 * p))
     phases = [
-        general_lemma(1 / (k + 1), swap, epsilon / size, spread_of(replace(problem, k=size)))
+        general_lemma(1 / (k + 1), swap, epsilon / size, CostRange.of(replace(problem, k=size)).spread)
         for size in range(1, k + 1)
         if size < m
     ]

@@ -8,7 +8,7 @@ from math import ceil, inf, log, log1p
 def steps_to_ratio(delta: float, spread: float, ratio: float) -> float:
     r"""Return how many successful steps lead below `ratio` times OPT, at most.
 
-    The lemma (`certiclust.evolution.contract`) counts the steps down to OPT itself. A solution above
+    The lemma (`certiclust.evolution.proofs`) counts the steps down to OPT itself. A solution above
     :math:`\alpha\,OPT` is no approximate local optimum, so every success until then gains the factor
     :math:`1 - \delta`, and :math:`\lceil \log_{1/(1-\delta)}(f_{init} / (\alpha\,OPT)) \rceil` successes suffice.
 

@@ -2,7 +2,7 @@ r"""The theorems of C. Qian (IEEE TEVC 2023), evaluated on an instance, with the
 
 For all sum problems a first phase finds a solution of size k, within :math:`e k |F| \ln(|F| / (|F| - k))` expected
 iterations (for k = |F| the finite sum that this bounds). The last phase follows the general lemma
-(`certiclust.evolution.contract`) with :math:`P_{sel} = 1/k` and :math:`P_{rep} = 1/(e |F|^{2p})`.
+(`certiclust.evolution.proofs`) with :math:`P_{sel} = 1/k` and :math:`P_{rep} = 1/(e |F|^{2p})`.
 
 Beside the paper's figures, and never mixed with them, stand sharper ones: what the same proofs give before they are
 rounded up, and the ratios of PROOFS.md part 3. docs/theorems.md goes through both, theorem by theorem.
@@ -14,14 +14,24 @@ from dataclasses import dataclass
 from math import e, inf, log
 
 import numpy as np
-from numpy.typing import NDArray
 
 from certiclust.bounds import swap_ratio
-from certiclust.evolution.contract import general_lemma, waiting
+from certiclust.evolution.proofs import (
+    BALLS,
+    CONDITION,
+    LOCAL,
+    SIZE,
+    CostRange,
+    ball_sizes,
+    fair_search,
+    general_lemma,
+    ratio_of,
+    swap_search,
+    waiting,
+    ways_to_meet,
+)
 from certiclust.problems import FairKMedianProblem, KMeansProblem, MaxProblem, Problem, SumProblem
 from certiclust.theory.lemma import steps_to_ratio
-
-CONDITION, SIZE, BALLS, LOCAL = "f1 >= 0 at size k", "size k", "all critical balls", "local optimum"
 
 
 @dataclass(frozen=True)
@@ -61,10 +71,10 @@ class Inputs:
     n, m, k : int
         Clients, candidates (|F|, or |C| for k-means), centres.
     initial : float
-        No solution of size k costs more: :math:`\sum_i d_i^{max}` (fair: without the k smallest). NaN for the max
-        problems, which need no distances.
+        f_init, which no solution of size k exceeds (`certiclust.evolution.proofs.CostRange`). NaN for the max problems,
+        which need no distances.
     optimum : float
-        None costs less: the sum of the n - k smallest :math:`d_i^{min}`. NaN for the max problems.
+        None costs less. NaN for the max problems.
     balls : tuple of int
         Points in each critical ball, ascending; empty where there are none.
     """
@@ -123,7 +133,8 @@ def guarantee(problem: Problem, *, p: int = 1, epsilon: float = 0.5) -> float | 
     """Return the ratio that the paper proves for a problem; None where its proof does not apply.
 
     It does not where the distance is not known to be a metric (or, for k-means, the square of one), nor for fair
-    k-median with other balls than the paper's.
+    k-median with other balls than the paper's. For k-means the ratio is to the best centres anywhere, but over a set of
+    candidates of unknown worth, such as the user's own, to the best among these (`Problem.against`).
 
     Parameters
     ----------
@@ -140,10 +151,11 @@ def guarantee(problem: Problem, *, p: int = 1, epsilon: float = 0.5) -> float | 
     if isinstance(problem, MaxProblem):
         return 2.0
     if isinstance(problem, FairKMedianProblem):
-        return 84.0 if problem.mode == "proven" else None
+        search = fair_search(problem)
+        return None if search is None else search.ratio
     if isinstance(problem, KMeansProblem):
-        return float((3 + 2 / p) ** 2 / (1 - epsilon) ** 2 * (1.0 + _excess(problem)))
-    return float((3 + 2 / p) / (1 - epsilon))
+        return swap_search(problem.k, p, epsilon, squares=True).ratio * (1.0 + (problem.excess or 0.0))
+    return swap_search(problem.k, p, epsilon, squares=False).ratio
 
 
 def iteration_bound(problem: Problem, *, p: int = 1, epsilon: float = 0.5, optimum: float | None = None) -> Theorem:
@@ -196,38 +208,40 @@ def _max_theorem(problem: MaxProblem) -> Theorem:
 
 def _swap_theorem(problem: SumProblem, p: int, epsilon: float, optimum: float | None) -> Theorem:
     """k-median and k-means: a size-k solution, then p-swaps that gain a share delta."""
-    squares = isinstance(problem, KMeansProblem)
-    k, m, space = problem.k, problem.space.m, problem.space
-    delta = ((1 + (1 - epsilon) / (3 + 2 / p)) if squares else 1.0) * epsilon / k
-    inputs, initial = _inputs(problem)
-    paper = Bounds(
-        guarantee(problem, p=p, epsilon=epsilon),
-        {SIZE: _growth(k, m), LOCAL: _local(k, m, p, delta, inputs.initial, inputs.optimum)},
-    )
-    excess = _excess(problem)
-    ratio = None if space.power is None else swap_ratio(k, delta, space.power, excess, p)
+    k, m, power = problem.k, problem.space.m, problem.space.power
+    delta = swap_search(k, p, epsilon, squares=isinstance(problem, KMeansProblem)).delta
+    costs, excess = CostRange.of(problem), problem.excess or 0.0
+    paper = {SIZE: _growth(k, m), LOCAL: _local(k, m, p, delta, costs.spread)}
+    ratio = None if power is None else swap_ratio(k, delta, power, excess, p)
     # The ratio is to the optimum anywhere, of which the candidates miss a factor of 1 + excess at most.
-    floor = max(inputs.optimum, optimum or 0.0) / (1 + excess)
-    phases = {SIZE: _sum(k, m), LOCAL: _steps(k, m, p, delta, initial, floor, ratio)}
-    return Theorem(f"{problem.name} theorem", paper, Bounds(ratio, phases), inputs)
+    floor = max(costs.least, optimum or 0.0) / (1 + excess)
+    sharper = {SIZE: _sum(k, m), LOCAL: _steps(k, m, p, delta, ratio_of(costs.largest, floor), ratio)}
+    return Theorem(
+        f"{problem.name} theorem",
+        Bounds(guarantee(problem, p=p, epsilon=epsilon), paper),
+        Bounds(ratio, sharper),
+        Inputs(problem.space.n, m, k, costs.initial, costs.least),
+    )
 
 
 def _fair_theorem(problem: FairKMedianProblem, optimum: float | None) -> Theorem:
     """Fair k-median: a size-k solution, a centre in every critical ball, then 4-swaps."""
     if problem.strict:
         raise ValueError("no theorem of the paper is about mode='strict'; the modes proven and tight have one.")
-    k, n, delta = problem.k, problem.space.n, 1 / (8 * problem.k)
-    inputs, initial = _inputs(problem)
+    k, n = problem.k, problem.space.n
+    costs, balls, ways = CostRange.of(problem), ball_sizes(problem), ways_to_meet(problem)
     paper, sharper = {SIZE: _growth(k, n), BALLS: inf}, {SIZE: _sum(k, n), BALLS: inf}
-    # In a metric the balls are disjoint, and k at most; without one the proof says nothing if they are not.
-    if len(inputs.balls) <= k and problem.balls.sum(axis=0).max() <= 1:
+    if ways is not None:
         # A ball holds n/k points or more, unless they weigh more than others.
-        paper[BALLS] = 2 * e * k * n * n / min(n / k, *inputs.balls)
-        sharper[BALLS] = _meeting(k, n, inputs.balls)
-    ratio = guarantee(problem)
-    if ratio is not None:
-        paper[LOCAL] = _local(k, n, 4, delta, inputs.initial, inputs.optimum)
-        sharper[LOCAL] = _steps(k, n, 4, delta, initial, max(inputs.optimum, optimum or 0.0), ratio)
+        paper[BALLS] = 2 * e * k * n * n / min(n / k, *balls)
+        sharper[BALLS] = _meeting(k, n, ways)
+    search = fair_search(problem)
+    if search is not None:
+        floor = max(costs.least, optimum or 0.0)
+        paper[LOCAL] = _local(k, n, search.p, search.delta, costs.spread)
+        sharper[LOCAL] = _steps(k, n, search.p, search.delta, ratio_of(costs.largest, floor), search.ratio)
+    ratio = None if search is None else search.ratio
+    inputs = Inputs(n, n, k, costs.initial, costs.least, balls)
     return Theorem("fair k-median theorem", Bounds(ratio, paper), Bounds(ratio, sharper), inputs, problem.promise)
 
 
@@ -251,60 +265,27 @@ def _sum(k: int, m: int) -> float:
     return _wait(m, 1) * m * sum((i + 1) / (m - i) for i in range(k))
 
 
-def _local(k: int, m: int, p: int, delta: float, initial: float, optimum: float) -> float:
+def _local(k: int, m: int, p: int, delta: float, spread: float) -> float:
     """Return the general lemma's bound with the paper's probabilities."""
     if k == m:
         return 0.0  # there is only one solution
-    spread = initial / optimum if optimum > 0 else inf
     return general_lemma(1 / k, 1 / (e * float(m) ** (2 * p)), delta, spread)
 
 
-def _steps(k: int, m: int, p: int, delta: float, initial: float, optimum: float, ratio: float | None) -> float:
+def _steps(k: int, m: int, p: int, delta: float, spread: float, ratio: float | None) -> float:
     """Return the lemma's bound with swaps no larger than there are, and steps counted to the ratio only."""
     swap = min(p, k, m - k)
     if swap == 0:
         return 0.0
-    spread = initial / optimum if optimum > 0 else inf
     steps = steps_to_ratio(delta, spread, 1.0 if ratio is None else ratio)
     return steps * waiting(1 / (k * _wait(m, 2 * swap) * float(m) ** (2 * swap))) if steps else 0.0
 
 
-def _meeting(k: int, n: int, balls: tuple[int, ...]) -> float:
-    """Return the bound on the iterations to a centre in every ball, from the balls' own numbers of points.
-
-    While i of q balls are missed, k - q + i centres may leave, and the i missed balls have as many points as the i
-    smallest ones at least.
-    """
+def _meeting(k: int, n: int, ways: list[int]) -> float:
+    """Return the bound on the iterations to a centre in every ball, from the balls' own numbers of points."""
     if k == n:
         return 0.0
-    points, q = np.cumsum(balls), len(balls)
-    ways = [(k - q + i) * int(points[i - 1]) for i in range(1, q + 1)]
     return float(k * n * n * _wait(n, 2) * sum(1 / way for way in ways))
-
-
-# ------------------------------------------------------------------------------------------------------- the inputs
-
-
-def _inputs(problem: SumProblem) -> tuple[Inputs, float]:
-    """Return what the paper reads from the distances, and what no size-k solution costs more than."""
-    space, k = problem.space, problem.k
-    largest, least = space.extremes
-    dearest: NDArray[np.float64] = np.sort(space.weights * largest)
-    initial = float(dearest[k:].sum()) if space.own else float(dearest.sum())  # a centre costs itself nothing
-    fair = isinstance(problem, FairKMedianProblem)
-    count = space.n - k if space.own else space.n
-    optimum = float(np.sort(space.weights * least)[:count].sum())
-    balls = (
-        tuple(sorted(int(inside.sum()) for inside in problem.balls)) if isinstance(problem, FairKMedianProblem) else ()
-    )
-    return Inputs(space.n, space.m, k, initial if fair else float(dearest.sum()), optimum, balls), initial
-
-
-def _excess(problem: Problem) -> float:
-    """Return how much worse than a free centre the best candidate of a cluster may be; 0 if that is not known."""
-    if isinstance(problem, KMeansProblem) and problem.space.own:
-        return 1.0
-    return problem.space.excess or 0.0
 
 
 def _check(p: int, epsilon: float) -> None:

@@ -109,8 +109,8 @@ def test_halve(power, seed):
     everyone = np.tile(np.arange(10, dtype=np.int32), 3)
     half, kept = np.empty((6, 2 * width + 4)), np.empty(60, np.int32)
     goals = -rng.random(3) * u.sum()
-    inside, ends, read = kernels.halve(X, w, u, power, low, high, everyone, np.array([10, 20, 30]), goals, half, kept)
-    assert read == 60
+    level = kernels.Level(low, high, everyone, np.array([10, 20, 30]), goals)
+    inside, ends = kernels.halve(kernels.Clients(X, w, u, power), level, half, kept)
     lists = np.split(kept[: ends[-1]], ends[:-1]) if len(ends) else []
     starts = dict(zip(np.flatnonzero(half[:, -1] == 1.0), lists, strict=True))
     for t in range(6):

@@ -133,9 +133,27 @@ def test_three_readable_lines():
 
 
 def test_the_theorem_is_printed():
-    assert "the theorem expects GSEMO to need at most" in str(certified(KCenter)).split("\n")[2]
+    """It is about plain GSEMO, whatever was run, and says what is reached."""
+    for algorithm in ("auto", "gsemo", "nsga2", "moead"):
+        certificate = KCenter(3, algorithm=algorithm, random_state=0).fit(X).certificate_
+        expected = f"{np.e * 9 * len(X) - np.e * 3 * (len(X) - 1):,.0f}"
+        words = f"; by the theorem plain GSEMO reaches a factor 2 within {expected} expected iterations."
+        assert str(certificate).split("\n")[2] == f"found by {certificate.method}{words}"
     duplicated = KMedian(3, random_state=0).fit(np.repeat(X[:5], 3, axis=0)).certificate_
-    assert "infinitely many (duplicated points)" in str(duplicated)
+    assert "; the theorem has no finite bound on the iterations of plain GSEMO here." in str(duplicated)
+    tight = FairKMedian(3, random_state=0).fit(X).certificate_
+    assert "plain GSEMO reaches a centre in every critical ball within" in str(tight)
+    anything = KMedian(2, metric="precomputed", random_state=0).fit([[0, 1, 9.0], [1, 0, 1], [9, 1, 0]]).certificate_
+    assert "plain GSEMO reaches its condition within" in str(anything)
+    given = KMeans(3, candidates=X[:6] + 0.1, algorithm="gsemo", random_state=0).fit(X).certificate_
+    assert "a factor 100, against the best centres among the given candidates, within" in str(given)
+
+
+def test_one_node_is_no_nodes():
+    assert certified(KMedian).method.endswith(" offspring, 1 node")
+    with pytest.warns(ConvergenceWarning, match="met in 1 iteration; "):
+        once = KMedian(3, algorithm="gsemo", max_iter=1, random_state=0).fit(X).certificate_
+    assert once.method == "GSEMO, 1 iteration"
 
 
 # --------------------------------------------------------------------------------------------------------- the file
@@ -231,6 +249,7 @@ NOT_CERTIFICATES = {
     "witness list": json.dumps({**CONTENT, "witness": [1]}),
     "theory list": json.dumps({**CONTENT, "theory": [1]}),
     "theory text": json.dumps({**CONTENT, "theory": {"iterations": "many"}}),
+    "theory ratio": json.dumps({**CONTENT, "theory": {"iterations": 9, "ratio": "two"}}),
     "metric list": json.dumps({**CONTENT, "metric": ["euclidean"]}),
     "problem null": json.dumps({**CONTENT, "problem": None}),
     "method null": json.dumps({**CONTENT, "method": None}),

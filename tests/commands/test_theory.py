@@ -55,4 +55,4 @@ def test_bad_input_is_one_line(tmp_path):
         result = run(*arguments, code=2)
         assert result.stdout == ""
         assert " ".join(result.stderr.split()).endswith(sentence)
-    assert "Invalid value for '--runs'" in run("--runs", 1, code=2).stderr
+    assert run("--runs", 1, code=2).stderr == "certiclust: --runs must be a whole number, at least 2; got 1.\n"

@@ -13,6 +13,7 @@ from scipy.spatial.distance import cdist
 from sklearn.exceptions import ConvergenceWarning
 
 from certiclust import KTMM, Certificate, FairKMedian, KCenter, KMeans, KMedian
+from certiclust.estimators import _base
 
 ALL = [KTMM, KCenter, KMedian, KMeans, FairKMedian]
 WITH_METRIC = [KTMM, KCenter, KMedian, FairKMedian]
@@ -319,6 +320,19 @@ def test_claimed_ratios_of_kmeans():
     given = KMeans(4, candidates=candidates, random_state=0).fit(X).certificate_
     assert given.guarantee.ratio == pytest.approx(25, rel=1e-9)
     assert "candidates" in given.note
+
+
+def test_a_ratio_over_given_candidates_says_so():
+    """Candidates high above the rows: their best centres cost much more than 25 times the best ones anywhere."""
+    X, far = np.insert(CLOUD, 0, 0.0, axis=1), np.insert(CLOUD[:10], 0, 100.0, axis=1)
+    anywhere = KMeans(3, random_state=0).fit(X)
+    chosen = KMeans(3, candidates=far, algorithm="gsemo", random_state=0).fit(X)
+    certificate = chosen.certificate_
+    assert chosen.cost_ > certificate.guarantee.ratio * anywhere.cost_
+    against = "(against the best centres among the given candidates)"
+    assert str(certificate).splitlines()[1].endswith(f"because {certificate.guarantee.because} {against}.")
+    assert "among" not in str(anywhere.certificate_)
+    certificate.verify(X, candidates=far)
 
 
 @pytest.mark.parametrize("mode", ["proven", "tight"])
@@ -714,7 +728,7 @@ def test_max_iter_is_kept_exactly(estimator, max_iter):
             continue
         assert est.n_iter_ == max_iter
         assert est.history_["iteration"][-1] == max_iter
-        assert f"{max_iter:,} iterations" in est.certificate_.method
+        assert f"{max_iter:,} iteration" in est.certificate_.method
 
 
 @pytest.mark.parametrize("k", [2, 3])
@@ -765,7 +779,7 @@ def test_theorem_above_the_limit_says_the_number():
     with pytest.raises(ValueError, match="1e9") as caught:
         KMedian(k, max_iter="theorem").fit(X)
     assert f"{bound:.3g}" in str(caught.value)
-    with pytest.raises(ValueError, match=r"infinite \(duplicated points\)"):
+    with pytest.raises(ValueError, match=r"infinite \(as with duplicated points\)"):
         KMedian(3, max_iter="theorem").fit(np.repeat(X[:10], 2, axis=0))
 
 
@@ -802,7 +816,7 @@ def test_no_solution_of_size_k(estimator):
     """One iteration of Algorithm 1 cannot reach size 6: the largest member is filled up by index."""
     exact = 0
     for seed in range(8):
-        with pytest.warns(ConvergenceWarning, match=r"no solution of size 6 .* 1 iterations.*filled up by index"):
+        with pytest.warns(ConvergenceWarning, match=r"no solution of size 6 .* 1 iteration;.*filled up by index"):
             est = estimator(6, algorithm="gsemo", max_iter=1, random_state=seed).fit(CLOUD)
         assert est.certificate_.guarantee is None
         assert "no guarantee reached" in str(est.certificate_)
@@ -901,7 +915,7 @@ def test_time_limit(estimator):
     X = np.random.default_rng(0).normal(size=(2000 if medians else 300, 3))
     estimator(5, max_iter=10, certify=False, algorithm="auto", random_state=0).fit(X[:60])  # compiled
     start, used = perf_counter(), process_time()
-    with pytest.warns(ConvergenceWarning, match=r"time_limit=0.2 s after [\d]+ iterations; the best solution so far"):
+    with pytest.warns(ConvergenceWarning, match=r"time_limit=0.2 s after [\d,]+ iterations?; the best solution so far"):
         est = estimator(10, max_iter=10**12, time_limit=0.2, random_state=0).fit(X)
     assert perf_counter() - start >= 0.2
     assert process_time() - used < 10  # kernels that only the bound needs may have to be compiled
@@ -972,3 +986,12 @@ def test_rows_on_the_fly_give_the_answer_of_the_matrix(estimator, metric):
         assert fly.certificate_.lower_bound == pytest.approx(held.certificate_.lower_bound, rel=1e-9)
     fly.certificate_.verify(X)
     held.certificate_.verify(X)
+
+
+def test_no_matrix_is_begun_that_cannot_be_ready(monkeypatch):
+    held = []
+    monkeypatch.setattr(_base, "build_space", lambda *a, hold_matrix, **b: held.append(hold_matrix) or 1 / 0)
+    for limit, expected in ((None, True), (60.0, True), (1e-9, False)):
+        with pytest.raises(ZeroDivisionError):
+            KMedian(3, time_limit=limit).fit(CLOUD)
+        assert held.pop() is expected

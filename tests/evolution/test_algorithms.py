@@ -1,6 +1,7 @@
 """Composed algorithms as a whole: values, endings, laws, contracts."""
 
 from collections import Counter
+from dataclasses import replace
 from itertools import combinations, product
 
 import numpy as np
@@ -34,7 +35,7 @@ from certiclust.evolution import (
 )
 from certiclust.evolution.composed import composed_engine
 from certiclust.evolution.engines import Limits
-from certiclust.problems import FairKMedianProblem, KCenterProblem, KMedianProblem
+from certiclust.problems import FairKMedianProblem, KCenterProblem, KMeansProblem, KMedianProblem
 from certiclust.space import Metric, build_space, precomputed_space
 from certiclust.space.kernels import PointRows
 from certiclust.theory import iteration_bound
@@ -281,6 +282,23 @@ def test_contract_of_gsemo_is_the_theorem_without_its_rounding():
     assert contract.iterations <= iteration_bound(median, epsilon=0.5).iterations
     assert "ratio 10 within" in str(contract)
     assert "Pr_sel >= 0.25" in str(contract)
+
+
+def test_contract_over_given_candidates_says_what_its_ratio_is_against():
+    rng = np.random.default_rng(0)
+    X, sites, metric = rng.random((12, 2)), rng.random((5, 2)), Metric.of("sqeuclidean")
+    given = build_space(X, sites, metric, np.ones(12))
+    contract = ALGORITHMS["gsemo"].contract(KMeansProblem(given, 2))
+    assert contract.ratio == 100.0
+    assert "ratio 100 against the best centres among the given candidates, within" in str(contract)
+    for space, ratio in ((build_space(X, None, metric, np.ones(12)), 200.0), (replace(given, excess=0.5), 150.0)):
+        contract = ALGORITHMS["gsemo"].contract(KMeansProblem(space, 2))
+        assert (contract.ratio, contract.against) == (ratio, "")  # against centres anywhere
+        assert f"ratio {ratio:.0f} within" in str(contract)
+    zero = build_space(X, X, metric, np.ones(12))  # candidates at the rows: nothing is known below OPT
+    words = "ratio 100 against the best centres among the given candidates, but no finite bound"
+    assert words in str(ALGORITHMS["gsemo"].contract(KMeansProblem(zero, 2)))
+    assert ALGORITHMS["gsemo"].contract(KMedianProblem(given, 2)).against == ""  # its optimum is over the candidates
 
 
 def test_contracts_count_iterations_of_many_offspring():

@@ -5,8 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from certiclust.evolution import swaps
 from certiclust.evolution.kernels import swap
 from certiclust.evolution.swaps import least_swap_change
+from certiclust.space import Metric, build_space
 from certiclust.space.kernels import MatrixRows
 from tests import naive
 from tests.instances import from_python, instances, pose, quick
@@ -88,3 +90,17 @@ def test_least_swap_change_is_the_least_of_all_swaps(problem):
         assert least_swap_change(posed, centers, lambda: True) is None
 
     check()
+
+
+def test_a_check_of_swaps_that_cannot_end_in_time_is_given_up_early(monkeypatch):
+    X = np.random.default_rng(0).random((40, 2))
+    posed = pose("k-median", build_space(X, None, Metric.of("euclidean"), np.ones(40)), 3)
+    centers = np.array([0, 1, 2])
+    whole = least_swap_change(posed, centers)
+    for name in ("POLLED", "LAST", "FEW"):
+        monkeypatch.setattr(swaps, name, 1)  # forty parts, of one candidate each
+    assert least_swap_change(posed, centers) == whole
+    assert least_swap_change(posed, centers, left=lambda: 1e9) == whole
+    stops = []
+    assert least_swap_change(posed, centers, lambda: bool(stops.append(0)), lambda: 1e-9) is None
+    assert len(stops) == 4  # before the first part, of unknown pace, the second, and the third, which does not come

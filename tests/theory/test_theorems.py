@@ -72,6 +72,7 @@ def test_no_ratio_where_the_proof_does_not_apply():
     tight = iteration_bound(pose("fair k-median", line([0, 1, 3]), 2, factor=2.0))
     assert (tight.ratio, tight.fairness) == (None, 3)
     assert list(tight.phases) == ["size k", "all critical balls"]
+    assert guarantee(pose("fair k-median", line([0, 1, 3]), 2, factor=4.0)) is None
     with pytest.raises(ValueError, match="mode='strict'"):
         iteration_bound(pose("fair k-median", line([0, 1, 3]), 2, strict=True))
 

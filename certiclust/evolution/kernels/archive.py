@@ -109,31 +109,50 @@ def same_set(archive: Archive, size: int, members: IntArray) -> bool:
     return True
 
 
+@njit(**PART)
+def take_slot(archive: Archive) -> int:
+    """Return an unused slot, which is then no longer free."""
+    new = archive.free[archive.counters[FREE]]
+    archive.counters[FREE] -= 1
+    return new
+
+
+@njit(**PART)
+def drop(archive: Archive, s: int) -> None:
+    """Take the member of size `s` out of P."""
+    z = archive.slot[s]
+    for t in range(s):
+        archive.inside[z, archive.members[z, t]] = 0
+    archive.slot[s] = -1
+    archive.counters[FREE] += 1
+    archive.free[archive.counters[FREE]] = z
+
+
+@njit(**PART)
+def enter(archive: Archive, new: int, size: int, value: float, members: IntArray) -> None:
+    """Put a set into P, in slot `new`."""
+    archive.slot[size] = new
+    archive.value[new] = value
+    for t in range(size):
+        archive.members[new, t] = members[t]
+        archive.inside[new, members[t]] = 1
+    archive.counters[ACCEPTED] += 1
+
+
 @njit(**INNER)
 def insert(archive: Archive, size: int, violations: int, value: float, members: IntArray) -> int:
     """Put an offspring into P, drop the members it weakly dominates, and return its slot."""
-    counters = archive.counters
-    new = archive.free[counters[FREE]]
-    counters[FREE] -= 1
+    new = take_slot(archive)
     for s in range(size + 1):
         z = archive.slot[s]
         if z < 0:
             continue
         worse = archive.violations[z] > violations
         if worse or (archive.violations[z] == violations and archive.value[z] <= value):
-            for t in range(s):
-                archive.inside[z, archive.members[z, t]] = 0
-            archive.slot[s] = -1
-            counters[FREE] += 1
-            archive.free[counters[FREE]] = z
-    archive.slot[size] = new
-    archive.value[new] = value
+            drop(archive, s)
+    enter(archive, new, size, value, members)
     archive.violations[new] = violations
-    for t in range(size):
-        archive.members[new, t] = members[t]
-        archive.inside[new, members[t]] = 1
-    counters[ACCEPTED] += 1
-    counters[VERSION] += 1
+    archive.counters[VERSION] += 1
     return new
 
 
@@ -248,6 +267,29 @@ def without(
                     out[i] = min(out[i], distance(rows, c, i))
     for r in removed:
         inside[r] = 1
+
+
+@njit(**PART)
+def nearest_after(
+    rows: Rows,
+    members: IntArray,
+    inside: NDArray[np.uint8],
+    near: NDArray[np.int32],
+    d1: FloatArray,
+    second: NDArray[np.int32],
+    d2: FloatArray,
+    removed: IntArray,
+    added: IntArray,
+    buffers: FloatArray,
+) -> FloatArray:
+    """Return every client's distance to the nearest centre of a member without `removed` and with `added`."""
+    best, buffer = buffers[0], buffers[1]
+    without(rows, members, inside, near, d1, second, d2, removed, best)
+    for c in added:
+        d = row(rows, c, buffer)
+        for i in range(best.size):
+            best[i] = min(best[i], d[i])
+    return best
 
 
 @njit(**PART)

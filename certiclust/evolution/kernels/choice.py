@@ -94,6 +94,13 @@ def _seen(values: IntArray, t: int) -> bool:
 
 
 @njit(**INNER)
+def given_flips(archive: Archive, s: int, positions: IntArray) -> tuple[IntArray, IntArray]:
+    """Return which of the flipped positions are centres that the member of size `s` loses, and which it gains."""
+    inside = archive.inside[archive.slot[s]]
+    return positions[inside[positions] == 1], positions[inside[positions] == 0]
+
+
+@njit(**INNER)
 def ranked_parent(archive: Archive, rank: int) -> int:
     """Return the size of the member with this rank, smallest first."""
     s = -1

@@ -13,24 +13,31 @@ from numba import njit
 from numpy.typing import NDArray
 
 from certiclust.evolution.kernels.archive import (
-    ACCEPTED,
     EVALUATIONS,
-    FREE,
     IMPROVED,
     ITERATIONS,
     Archive,
     Tables,
+    drop,
+    enter,
     fill_tables,
+    nearest_after,
     offspring,
-    without,
+    take_slot,
 )
-from certiclust.evolution.kernels.choice import choose_flips, choose_parent, ranked_parent, relevant_probability
+from certiclust.evolution.kernels.choice import (
+    choose_flips,
+    choose_parent,
+    given_flips,
+    ranked_parent,
+    relevant_probability,
+)
 from certiclust.evolution.kernels.maxima import diameter_below
 from certiclust.evolution.kernels.rng import State, skipped
 from certiclust.evolution.kernels.sums import swap_total
 from certiclust.evolution.laws import FlipLaw
 from certiclust.space.compiled import INNER, KERNEL, PART
-from certiclust.space.kernels import Rows, distance, row
+from certiclust.space.kernels import Rows, distance
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -78,23 +85,12 @@ def dominated(archive: Archive, size: int, value: float, maximum: bool) -> bool:
 @njit(**INNER)
 def insert(archive: Archive, size: int, value: float, members: IntArray, maximum: bool) -> int:
     """Put an offspring into P, drop the members it weakly dominates, and return its slot."""
-    counters = archive.counters
-    new = archive.free[counters[FREE]]
-    counters[FREE] -= 1
+    new = take_slot(archive)
     for s in range(size, size + 1 if maximum else archive.slot.size):
         z = archive.slot[s]
         if z >= 0 and archive.value[z] <= value:
-            for t in range(s):
-                archive.inside[z, archive.members[z, t]] = 0
-            archive.slot[s] = -1
-            counters[FREE] += 1
-            archive.free[counters[FREE]] = z
-    archive.slot[size] = new
-    archive.value[new] = value
-    for t in range(size):
-        archive.members[new, t] = members[t]
-        archive.inside[new, members[t]] = 1
-    counters[ACCEPTED] += 1
+            drop(archive, s)
+    enter(archive, new, size, value, members)
     return new
 
 
@@ -138,13 +134,10 @@ def step(curve: Curve, s: int, removed: IntArray, added: IntArray) -> bool:
         return False
     members = np.empty(size, dtype=np.int64)
     offspring(archive.members, z, s, removed, added, members)
-    best = curve.buffers[0]
     near, d1, second, d2 = tables.near[z], tables.d1[z], tables.second[z], tables.d2[z]
-    without(curve.rows, archive.members[z, :s], archive.inside[z], near, d1, second, d2, removed, best)
-    for c in added:
-        d = row(curve.rows, c, curve.buffers[1])
-        for i in range(best.size):
-            best[i] = min(best[i], d[i])
+    inside = archive.inside[z]
+    held = archive.members[z, :s]
+    best = nearest_after(curve.rows, held, inside, near, d1, second, d2, removed, added, curve.buffers)
     archive.counters[EVALUATIONS] += 1
     curve.met[size] = 1
     if curve.maximum:
@@ -203,8 +196,6 @@ def replay(curve: Curve, ranks: IntArray, starts: IntArray, flips: IntArray) -> 
         archive.counters[ITERATIONS] += 1
         s = ranked_parent(archive, ranks[t])
         positions = flips[starts[t] : starts[t + 1]]
-        inside = archive.inside[archive.slot[s]]
-        removed = positions[inside[positions] == 1]
-        added = positions[inside[positions] == 0]
+        removed, added = given_flips(archive, s, positions)
         if positions.size > 0:
             step(curve, s, removed, added)

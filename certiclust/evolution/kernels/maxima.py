@@ -23,10 +23,16 @@ from certiclust.evolution.kernels.archive import (
     ending,
     fill_tables,
     insert,
+    nearest_after,
     offspring,
-    without,
 )
-from certiclust.evolution.kernels.choice import choose_flips, choose_parent, ranked_parent, relevant_probability
+from certiclust.evolution.kernels.choice import (
+    choose_flips,
+    choose_parent,
+    given_flips,
+    ranked_parent,
+    relevant_probability,
+)
 from certiclust.evolution.kernels.rng import State, skipped
 from certiclust.evolution.laws import FlipLaw
 from certiclust.evolution.stopping import NEVER
@@ -158,12 +164,7 @@ def evaluate(
     added: IntArray,
 ) -> tuple[float, int]:
     """Return the offspring's radius and the first point at which it is reached."""
-    best, buffer = buffers[0], buffers[1]
-    without(rows, members, inside, near, d1, second, d2, removed, best)
-    for c in added:
-        d = row(rows, c, buffer)
-        for i in range(best.size):
-            best[i] = min(best[i], d[i])
+    best = nearest_after(rows, members, inside, near, d1, second, d2, removed, added, buffers)
     farthest = 0
     for i in range(best.size):
         if best[i] > best[farthest]:
@@ -376,8 +377,6 @@ def replay(maxima: Maxima, ranks: IntArray, starts: IntArray, flips: IntArray) -
         archive.counters[ITERATIONS] += 1
         s = ranked_parent(archive, ranks[t])
         positions = flips[starts[t] : starts[t + 1]]
-        inside = archive.inside[archive.slot[s]]
-        removed = positions[inside[positions] == 1]
-        added = positions[inside[positions] == 0]
+        removed, added = given_flips(archive, s, positions)
         if positions.size > 0:
             step(maxima, s, removed, added)

@@ -23,7 +23,13 @@ from certiclust.evolution.kernels.archive import (
     same_set,
     without,
 )
-from certiclust.evolution.kernels.choice import choose_flips, choose_parent, ranked_parent, relevant_probability
+from certiclust.evolution.kernels.choice import (
+    choose_flips,
+    choose_parent,
+    given_flips,
+    ranked_parent,
+    relevant_probability,
+)
 from certiclust.evolution.kernels.rng import State, skipped
 from certiclust.evolution.laws import FlipLaw
 from certiclust.evolution.stopping import NEVER
@@ -291,9 +297,7 @@ def replay(sums: Sums, ranks: IntArray, starts: IntArray, flips: IntArray) -> No
         archive.counters[ITERATIONS] += 1
         s = ranked_parent(archive, ranks[t])
         positions = flips[starts[t] : starts[t + 1]]
-        inside = archive.inside[archive.slot[s]]
-        removed = positions[inside[positions] == 1]
-        added = positions[inside[positions] == 0]
+        removed, added = given_flips(archive, s, positions)
         swap = s == archive.slot.size - 1 and removed.size == 1 and added.size == 1
         if added.size > 0 and not (swap and rejects_swap(sums, removed[0], added[0])):
             step(sums, s, removed, added)

@@ -7,9 +7,10 @@ from math import inf
 from typing import Literal
 
 from certiclust.evolution import Algorithm, Certified, Criterion, Run, Sized
+from certiclust.evolution.proofs import BALLS, CONDITION, LOCAL, SIZE
 from certiclust.evolution.stopping import Target
 from certiclust.problems import FairKMedianProblem, KMeansProblem, KMedianProblem, MaxProblem, Problem
-from certiclust.theory.theorems import BALLS, CONDITION, LOCAL, SIZE, Bounds, iteration_bound
+from certiclust.theory.theorems import Bounds, iteration_bound
 
 #: Events by name; a number is a cost.
 Event = Literal["theorem", "size", "balls", "optimum"] | float
