@@ -52,7 +52,7 @@ SHARED = 0.05
 #: Offspring without a better best solution, a constant and per centre, after which the search has settled.
 IDLE = 400, 200
 #: Work charged for the overhead of one offspring.
-STEP_WORK = 100_000
+STEP_WORK = 150_000
 
 
 @dataclass(eq=False)
