@@ -33,8 +33,9 @@ EARLY = 20, 5
 EARLY_COLUMNS, EARLY_END = 16, 0.25
 #: Rows of a coreset at least, and per centre; up to twice as many points are searched themselves.
 CORESET = 20_000, 500
-#: Work of the search on a coreset, as passes of all distances between points and centres.
-CORESET_PASSES = 1.2
+#: Work of the search on a coreset, as passes of all distances between points and centres: at least, and times the share
+#: of the total sum of squares that is left, since clusters far apart are soon found.
+CORESET_PASSES = 1.0, 5.0
 #: How that work is shared: a sample by distance to the mean, then one by distance to the centres found.
 CORESET_SHARES = 0.7, 0.3
 #: Gain per pass at which the descent on a large set ends: this share of the cost, times a power of total / cost, so
@@ -178,8 +179,10 @@ class KMeansStrategy(Strategy):
         search = KMeansSearch(sample, self.rng, np.ceil(share * left) if first else left)
         search.start(centers)
         if search.best is not None:
-            passes = CORESET_PASSES * self.descent.cloud.points.size * self.problem.k
-            work = share * min(passes, SEARCH_WORK[self.problem.k > 20])
+            unexplained = search.best.cost / sample.total if sample.total > 0 else 0.0
+            passes = CORESET_PASSES[0] + CORESET_PASSES[1] * unexplained
+            distances = self.descent.cloud.points.size * self.problem.k
+            work = share * min(passes * distances, SEARCH_WORK[self.problem.k > 20])
             search.evolve(work if left == np.inf else np.inf)
         self.iterations, self.cut = self.iterations + search.iterations, self.cut or search.stopped
         return search

@@ -115,6 +115,15 @@ def test_many_points_go_through_a_coreset(monkeypatch):
     est.certificate_.verify(X)
 
 
+def test_many_equal_points_are_no_cluster_to_sample(monkeypatch):
+    """Nothing is left to explain: the work of the search on a sample is not divided by zero."""
+    monkeypatch.setattr(strategy, "CORESET", (300, 10))
+    with pytest.warns(ConvergenceWarning, match=r"distinct points \(1\)"):
+        est = KMeans(2, random_state=0).fit(np.ones((1000, 2)))
+    assert est.cost_ == 0.0
+    assert est.certificate_.optimal
+
+
 def test_no_matrix_is_held(monkeypatch):
     monkeypatch.setattr("certiclust.space.space._fill", lambda *args: pytest.fail("a matrix was computed"))
     fit(np.random.default_rng(5).normal(size=(50, 2)), 4)
