@@ -35,8 +35,9 @@ PAIRS = 3
 #: Of a new solution many centres are moved at once, if a division gains this share of what the centre costs: both are
 #: estimates that the descent makes better.
 GAINFUL = 0.5
-#: Swaps per centre without success after which a solution joins the pool.
-STALL = 3
+#: Swaps without success, a constant and per centre, after which a solution joins the pool: two members that can be
+#: crossed are worth more than the last swaps of one.
+STALL = 8, 0.35
 #: Crossovers per centre without success after which the pool gets another member.
 GROW = 1
 #: Crossovers per centre without success after which its worst member is replaced by a new one.
@@ -70,7 +71,7 @@ class Member:
 class KMeansSearch:
     """A small pool of solutions, varied and improved.
 
-    First a solution is improved by swaps alone, many at once and then single ones, until they fail 3 k times; then
+    First a solution is improved by swaps alone, many at once and then single ones, until they fail for long; then
     another one, and the two are crossed. The pool grows, and its worst member is replaced, when crossovers fail.
 
     Parameters
@@ -171,7 +172,7 @@ class KMeansSearch:
         cost = self.descent.improve(self._trial, parent.cost)
         if cost < parent.cost * (1 - BETTER):
             self._replace(parent, self._accept(cost))
-        elif self._current is not None and self._failures >= STALL * self.k:
+        elif self._current is not None and self._failures >= STALL[0] + STALL[1] * self.k:
             self._retire()
         elif self._current is None and self._failures >= RENEW * self.k:
             self.pool.remove(max(self.pool, key=lambda member: member.cost))
@@ -287,7 +288,7 @@ class KMeansSearch:
     def _move_many(self, member: Member) -> Member:
         """Move many centres of a new solution at once, half as many after each failure; return what that leads to.
 
-        At most k offspring: the swaps that follow, 3 k or more, stay the larger part.
+        At most k offspring: the swaps that follow, 8 + 0.35 k or more, stay a constant share of all.
         """
         most = self.k
         for _ in range(self.k):
