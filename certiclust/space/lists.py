@@ -114,8 +114,9 @@ def columns_from_matrix(cost: Floats, radius: Floats) -> tuple[Ints, Index, Floa
 
 def transpose(ptr: Ints, idx: Index, val: Floats, size: int) -> tuple[Ints, Index, Floats]:
     """Transpose compressed lists; entries of a new row come in ascending index."""
-    held = csr_array((val, idx.view(np.int32), ptr.astype(np.int32)), shape=(ptr.size - 1, size)).tocsc()
-    return held.indptr.astype(np.int64), held.indices.view(np.uint32), held.data
+    index = np.int32 if ptr[-1] < 2**31 else np.int64
+    held = csr_array((val, idx.astype(index), ptr.astype(index)), shape=(ptr.size - 1, size)).tocsc()
+    return held.indptr.astype(np.int64), held.indices.astype(np.uint32), held.data
 
 
 def build_lists(
