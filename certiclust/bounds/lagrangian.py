@@ -157,6 +157,8 @@ def ascend(
         np.zeros(m),
         flags,
         lists.row_ptr[:-1].copy(),
+        np.empty(n),
+        np.empty(m),
         np.zeros(9),
     )
     goal = goal_value(upper, instance.granularity)
@@ -184,7 +186,8 @@ def evaluate(lists: Lists, instance: Instance, u: Floats, fixed: Flags | None = 
     n, m = lists.radius.size, lists.col_ptr.size - 1
     flags = np.zeros(m, np.int8) if fixed is None else fixed
     rho, chosen = np.zeros(m), np.zeros(m, np.int8)
-    value, last, low, total, heaviest = kernels.evaluate(lists, u, flags, instance.k, rho, chosen)
+    start, free = lists.row_ptr[:-1].copy(), np.empty(m)
+    value, last, low, total, heaviest = kernels.evaluate(lists, u, flags, instance.k, rho, chosen, start, free)
     if value >= kernels.BIG:
         return Bound(u, math.inf, math.inf, 0.0, rho, chosen, last, low)
     margin = instance.margin(n, total + instance.k * heaviest)

@@ -211,6 +211,7 @@ def sums_of(problem: SumProblem, slots: int) -> Sums:
         judged=np.full(m + 1, -1, dtype=np.int64),
         scratch=np.zeros(m),
         buffers=np.empty((2, n)),
+        flips=np.empty((2, problem.k + 1), dtype=np.int64),
     )
 
 

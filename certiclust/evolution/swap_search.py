@@ -34,13 +34,15 @@ def new_state(n_candidates: int, n_clients: int, k: int) -> State:
         np.zeros(m),
         np.zeros(4, np.int64),
         np.zeros(1),
+        np.zeros(n, np.int64),
+        np.zeros(k),
     )
 
 
 def copy_state(target: State, source: State) -> None:
     """Copy a solution with its caches; the work counted so far stays the target's own."""
     work = target.clock[3]
-    for to, of in zip(target, source, strict=True):
+    for to, of in zip(target[:-2], source[:-2], strict=True):  # all but the room to work in
         np.copyto(to, of)
     target.clock[3] = work
 

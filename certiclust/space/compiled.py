@@ -16,5 +16,7 @@ INNER: dict[str, Any] = {**KERNEL, "no_cpython_wrapper": True}
 PART: dict[str, Any] = {"inline": "always"}
 #: Kernels that make no arrays, only views of their arguments: nothing is counted for whoever frees memory.
 VIEWS: dict[str, Any] = {"_nrt": False}
+#: Kernels that do make arrays, for callers that do not: what is not said is taken over from whoever calls first.
+ARRAYS: dict[str, Any] = {"_nrt": True}
 #: Sums may be taken in any order, so that loops vectorise; infinities keep their meaning.
 FAST: dict[str, Any] = {"fastmath": {"contract", "reassoc", "arcp", "nsz"}}

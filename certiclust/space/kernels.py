@@ -12,7 +12,7 @@ from numba import njit
 from numba.extending import overload
 from numpy.typing import NDArray
 
-from certiclust.space.compiled import KERNEL
+from certiclust.space.compiled import ARRAYS, KERNEL
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -56,11 +56,15 @@ def some(rows: Rows, j: int, clients: IntArray, count: int, out: FloatArray) -> 
 
 
 # The kernels are compiled for one kind of rows at a time: with a matrix, nothing of the on-the-fly code is compiled.
-@overload(row, strict=False)
+# A row of a matrix is a part of whoever reads it: a kernel that counts no references may not return a view.
+@overload(row, strict=False, inline="always", jit_options=ARRAYS)
 def _row(rows: Any, j: Any, out: Any) -> Any:
-    if rows.instance_class is MatrixRows:
-        return lambda rows, j, out: rows.matrix[j]
-    return _computed_row
+    return (lambda rows, j, out: rows.matrix[j]) if rows.instance_class is MatrixRows else None
+
+
+@overload(row, strict=False)
+def _other_row(rows: Any, j: Any, out: Any) -> Any:
+    return None if rows.instance_class is MatrixRows else _computed_row
 
 
 @overload(distance, strict=False)

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 from sklearn.utils import gen_batches
 
 from certiclust.space import list_kernels as kernels
@@ -93,6 +94,31 @@ def rank_candidates(
     return Ranking(nearest, ascending, weights)
 
 
+def _starts(sizes: NDArray[np.intp]) -> Ints:
+    """Return where parts of these sizes start, and at the end their sum."""
+    starts = np.zeros(sizes.size + 1, np.int64)
+    np.cumsum(sizes, out=starts[1:])
+    return starts
+
+
+def columns_from_matrix(cost: Floats, radius: Floats) -> tuple[Ints, Index, Floats]:
+    """Return candidate-major lists of the pairs with ``cost[j, i] < radius[i]``."""
+    m, n = cost.shape
+    near = cost < radius
+    sizes = np.count_nonzero(near, axis=1)
+    pairs = np.flatnonzero(near)
+    val = cost.ravel()[pairs]
+    pairs -= np.repeat(np.arange(m) * n, sizes)
+    return _starts(sizes), pairs.astype(np.uint32), val
+
+
+def transpose(ptr: Ints, idx: Index, val: Floats, size: int) -> tuple[Ints, Index, Floats]:
+    """Transpose compressed lists; entries of a new row come in ascending index."""
+    index = np.int32 if ptr[-1] < 2**31 else np.int64
+    held = csr_array((val, idx.astype(index), ptr.astype(index)), shape=(ptr.size - 1, size)).tocsc()
+    return held.indptr.astype(np.int64), held.indices.astype(np.uint32), held.data
+
+
 def build_lists(
     cost: Floats,
     radius: Floats,
@@ -117,7 +143,7 @@ def build_lists(
     parts = []
     step = max(1, BLOCK // max(1, n))
     for start in range(0, m, step):
-        parts.append(kernels.columns_from_matrix(cost[start : start + step], radius))
+        parts.append(columns_from_matrix(cost[start : start + step], radius))
         if should_stop is not None and should_stop():
             return None
     col_ptr, col_idx, col_val = parts[0]
@@ -148,7 +174,7 @@ def sorted_lists(
     should_stop
         Polled between blocks.
     """
-    row_ptr, row_idx, row_val = kernels.transpose(col_ptr, col_idx, col_val, radius.size)
+    row_ptr, row_idx, row_val = transpose(col_ptr, col_idx, col_val, radius.size)
     for i in range(radius.size):
         _sort_row(row_idx, row_val, slice(row_ptr[i], row_ptr[i + 1]))
         if i % 500 == 0 and should_stop is not None and should_stop():
@@ -165,9 +191,11 @@ def _sort_row(row_idx: Index, row_val: Floats, part: slice) -> None:
 def restrict(lists: Lists, keep: NDArray[np.bool_]) -> Lists:
     """Keep only the candidates with ``keep``, renumbered in their old order."""
     new_id = (np.cumsum(keep, dtype=np.int64) - 1).astype(np.uint32)
-    row_ptr, row_idx, row_val = kernels.restrict_rows(lists.row_ptr, lists.row_idx, lists.row_val, keep, new_id)
-    col_ptr, col_idx, col_val = kernels.restrict_columns(lists.col_ptr, lists.col_idx, lists.col_val, keep)
-    return Lists(row_ptr, row_idx, row_val, col_ptr, col_idx, col_val, lists.radius)
+    sizes = np.diff(lists.col_ptr)
+    kept, col_ptr = np.repeat(keep, sizes), _starts(sizes[keep])
+    rows = np.empty_like(lists.row_ptr), np.empty(col_ptr[-1], np.uint32), np.empty(col_ptr[-1])
+    kernels.restrict_rows(lists.row_ptr, lists.row_idx, lists.row_val, keep, new_id, *rows)
+    return Lists(*rows, col_ptr, lists.col_idx[kept], lists.col_val[kept], lists.radius)
 
 
 def with_rows(lists: Lists, rows: list[Ints], radius: float) -> Lists:

@@ -68,7 +68,7 @@ def test_reduced_costs(seed):
     m, n = cost.shape
     end = np.array([rng.integers(lists.row_ptr[i], lists.row_ptr[i + 1] + 1) for i in range(n)])
     rho = rng.random(m)
-    total, read = reduced_costs(lists, u, rho, end)
+    total, read = reduced_costs(lists.row_ptr, lists.row_idx, lists.row_val, u, rho, end)
     naive = np.minimum(0.0, cost - u).sum(axis=1)
     np.testing.assert_allclose(rho, naive, rtol=1e-12, atol=1e-14 * u.sum())
     assert total == pytest.approx(fsum(u), rel=1e-14)
@@ -112,7 +112,7 @@ def test_choose(seed):
     rho = -rng.integers(0, 4, m).astype(float) if rng.random() < 0.6 else -rng.random(m)
     fixed = rng.choice([-1, 0, 0, 0, 1], m).astype(np.int8)
     chosen = np.full(m, 7, np.int8)
-    total, last, low = choose(rho, fixed, k, chosen)
+    total, last, low = choose(rho, fixed, k, chosen, np.empty(rho.size))
     expected, expected_total, expected_last, expected_low = naive_choice(rho, fixed, k)
     assert (total, last, low) == (pytest.approx(expected_total, rel=1e-14), expected_last, expected_low)
     if expected is not None:

@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from certiclust.space.compiled import INNER, PART
+from certiclust.space.compiled import INNER, PART, VIEWS
 from certiclust.space.kernels import Rows, distance, row, some
 
 FloatArray = NDArray[np.float64]
@@ -42,12 +42,20 @@ class Archive(NamedTuple):
 
 
 class Tables(NamedTuple):
-    """Nearest and second-nearest centre, and their distances, of every client, per slot."""
+    """Nearest and second-nearest centre, and their distances, of every client, per slot; and room to work in.
+
+    `everyone` lists the clients, `lost` has room for some of them, `buffer` for a row, `lanes` for the parts of a sum:
+    kernels that make no arrays compile in less time.
+    """
 
     near: NDArray[np.int32]
     d1: FloatArray
     second: NDArray[np.int32]
     d2: FloatArray
+    everyone: IntArray
+    lost: IntArray
+    buffer: FloatArray
+    lanes: FloatArray
 
 
 def new_archive(m: int, k: int, slots: int, empty_value: float, violations: int) -> Archive:
@@ -76,6 +84,10 @@ def new_tables(n: int, slots: int) -> Tables:
         d1=np.empty((slots, n)),
         second=np.empty((slots, n), dtype=np.int32),
         d2=np.empty((slots, n)),
+        everyone=np.arange(n, dtype=np.int64),
+        lost=np.empty(n, dtype=np.int64),
+        buffer=np.empty(n),
+        lanes=np.empty(8),
     )
     tables.near[0] = tables.second[0] = -1
     tables.d1[0] = tables.d2[0] = np.inf
@@ -197,7 +209,7 @@ def merge(
             second[i] = c
 
 
-@njit(**INNER)
+@njit(**INNER, **VIEWS)
 def fill_tables(
     rows: Rows, tables: Tables, parent: int, slot: int, members: IntArray, removed: IntArray, added: IntArray
 ) -> None:
@@ -210,14 +222,11 @@ def fill_tables(
     d1, old_d1 = tables.d1[slot], tables.d1[parent]
     second, old_second = tables.second[slot], tables.second[parent]
     d2, old_d2 = tables.d2[slot], tables.d2[parent]
-    n = near.size
-    buffer = np.empty(n)
-    everyone, lost = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
+    lost, buffer = tables.lost, tables.buffer
     count = 0
-    for i in range(n):  # a loop: numba compiles an array assignment, with its error text, for two seconds
+    for i in range(near.size):  # a loop: numba compiles an array assignment, with its error text, for two seconds
         near[i], d1[i] = old_near[i], old_d1[i]
         second[i], d2[i] = old_second[i], old_d2[i]
-        everyone[i] = i
         gone = False
         for t in range(removed.size):
             gone |= near[i] == removed[t] or second[i] == removed[t]
@@ -232,7 +241,7 @@ def fill_tables(
         if t < kept:
             some(rows, c, lost, count, buffer)
         else:
-            d, clients = row(rows, c, buffer), everyone
+            d, clients = row(rows, c, buffer), tables.everyone
         merge(c, d, clients, near, d1, second, d2)
 
 

@@ -149,7 +149,7 @@ def step(curve: Curve, s: int, removed: IntArray, added: IntArray) -> bool:
         note_records(curve, members, apart, best[farthest], farthest)
         value = np.inf if size == 1 else apart - best[farthest]
     else:
-        value = -swap_total(near, best, best, np.int64(-2), best, curve.weights)
+        value = -swap_total(near, best, best, np.int64(-2), best, curve.weights, tables.lanes)
     if dominated(archive, size, value, curve.maximum):
         return False
     old = archive.slot[size]

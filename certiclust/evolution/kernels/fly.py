@@ -68,7 +68,7 @@ def load_range(rows: PointRows, weights: Any, state: State, start: int, stop: in
             state.slot[j] = -1
         for a in range(k):
             state.slot[state.centers[a]] = a
-        _sum_up(state)
+        _sum_up(state.c1, state.c2, state.near, state.loss, state.total)
         state.clock[0], state.clock[1], state.clock[2] = 0, 0, 0
 
 
@@ -107,7 +107,7 @@ def _exchange(rows: PointRows, weights: Any, state: State, out: int, new: int) -
                 state.c1[i], state.near[i] = c, out
             elif c < state.c2[i]:
                 state.c2[i], state.second[i] = c, out
-    _sum_up(state)
+    _sum_up(state.c1, state.c2, state.near, state.loss, state.total)
 
 
 @njit(**KERNEL)

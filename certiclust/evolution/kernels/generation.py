@@ -49,7 +49,7 @@ from certiclust.evolution.kernels.reproduction import choose, cross
 from certiclust.evolution.kernels.rng import State, below, uniform
 from certiclust.evolution.laws import FlipLaw
 from certiclust.evolution.recipe import ARCHIVE, BALANCED, COMMA, DECOMPOSITION, Recipe
-from certiclust.space.compiled import KERNEL, PART, VIEWS
+from certiclust.space.compiled import ARRAYS, KERNEL, PART, VIEWS
 from certiclust.space.kernels import Rows
 
 FloatArray = NDArray[np.float64]
@@ -95,13 +95,20 @@ def store(state: Any, members: IntArray, sizes: IntArray, z: int, new: int, remo
     raise NotImplementedError("compiled code only")
 
 
-@overload(judge, strict=False, jit_options={"_nrt": True})
+@overload(judge, strict=False, jit_options=VIEWS)
+def _judge_lean(
+    state: Any, archive: Any, sizes: Any, best: Any, record: Any, z: Any, new: Any, removed: Any, added: Any
+) -> Any:
+    return _judge_sum if state.instance_class is SumTables else None
+
+
+@overload(judge, strict=False, jit_options=ARRAYS)
 def _judge(
     state: Any, archive: Any, sizes: Any, best: Any, record: Any, z: Any, new: Any, removed: Any, added: Any
 ) -> Any:
     kind = state.instance_class
     if kind is SumTables:
-        return _judge_sum
+        return None
     if kind is Maxima:
         return _judge_maximum
     value = njit(**PART)(kind.value)
@@ -124,11 +131,16 @@ def _judge(
     return own
 
 
-@overload(store, strict=False, jit_options={"_nrt": True})
+@overload(store, strict=False, jit_options=VIEWS)
+def _store_lean(state: Any, members: Any, sizes: Any, z: Any, new: Any, removed: Any, added: Any) -> Any:
+    return _store_sum if state.instance_class is SumTables else None
+
+
+@overload(store, strict=False, jit_options=ARRAYS)
 def _store(state: Any, members: Any, sizes: Any, z: Any, new: Any, removed: Any, added: Any) -> Any:
     kind = state.instance_class
     if kind is SumTables:
-        return _store_sum
+        return None
     if kind is Maxima:
         return _store_maximum
     tables = njit(**PART)(kind.store)
@@ -151,9 +163,12 @@ def _judge_sum(
     added: IntArray,
 ) -> tuple[float, bool]:
     missed = sum_kernels.violations_after(state.groups, state.hits[z], removed, added)
-    members, inside = archive.members[z, : sizes[z]], archive.inside[z]
+    members, inside, tables = archive.members[z, : sizes[z]], archive.inside[z], state.tables
+    near, d1 = tables.near[z], tables.d1[z]
+    second, d2 = tables.second[z], tables.d2[z]
+    rows, weights, buffers = state.rows, state.weights, state.buffers
     cost = sum_kernels.evaluate(
-        state.rows, state.weights, state.tables, state.buffers, members, inside, z, removed, added
+        rows, weights, near, d1, second, d2, buffers, tables.lanes, members, inside, removed, added
     )
     return note_best(archive, sizes, best, record, new, missed, -cost)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from certiclust.evolution.kernels.archive import (
     EVALUATIONS,
+    FREE,
     IMPROVED,
     ITERATIONS,
     VERSION,
@@ -33,7 +34,7 @@ from certiclust.evolution.kernels.choice import (
 from certiclust.evolution.kernels.rng import State, skipped
 from certiclust.evolution.laws import FlipLaw
 from certiclust.evolution.stopping import NEVER
-from certiclust.space.compiled import INNER, KERNEL, PART
+from certiclust.space.compiled import INNER, KERNEL, PART, VIEWS
 from certiclust.space.kernels import Rows, row
 
 FloatArray = NDArray[np.float64]
@@ -59,17 +60,19 @@ class Sums(NamedTuple):
     judged: IntArray
     scratch: FloatArray
     buffers: FloatArray
+    flips: IntArray
 
 
-@njit(**KERNEL)
+@njit(**INNER, **VIEWS)
 def swap_total(
-    near: NDArray[np.int32], d1: FloatArray, d2: FloatArray, gone: int, d: FloatArray, w: FloatArray
+    near: NDArray[np.int32], d1: FloatArray, d2: FloatArray, gone: int, d: FloatArray, w: FloatArray, lanes: FloatArray
 ) -> float:
     """Return the cost without centre `gone` and with one at distances `d`, in a single pass.
 
     Added in a fixed order of eight lanes, so that one set has one cost, on every machine and whatever its parent was.
     """
-    lanes = np.zeros(8)
+    for lane in range(8):
+        lanes[lane] = 0.0
     n = w.size
     whole = n - n % 8
     for i in range(0, whole, 8):
@@ -85,21 +88,23 @@ def swap_total(
 def evaluate(
     rows: Rows,
     weights: FloatArray,
-    tables: Tables,
+    near: NDArray[np.int32],
+    d1: FloatArray,
+    second: NDArray[np.int32],
+    d2: FloatArray,
     buffers: FloatArray,
+    lanes: FloatArray,
     members: IntArray,
     inside: NDArray[np.uint8],
-    z: int,
     removed: IntArray,
     added: IntArray,
 ) -> float:
-    """Return the cost of the member in slot `z` without `removed` and with `added`."""
-    near, d1, d2 = tables.near[z], tables.d1[z], tables.d2[z]
+    """Return the cost of a member, whose tables these are, without `removed` and with `added`."""
     best, buffer = buffers[0], buffers[1]
     swap = removed.size <= 1 and added.size == 1
     gone = removed[0] if swap and removed.size == 1 else -2
     if not swap:
-        without(rows, members, inside, near, d1, tables.second[z], d2, removed, best)
+        without(rows, members, inside, near, d1, second, d2, removed, best)
     d = best
     for c in added:
         d = row(rows, c, buffer)
@@ -108,7 +113,7 @@ def evaluate(
                 best[i] = min(best[i], d[i])
     if not swap:
         d1 = d2 = d = best
-    return swap_total(near, d1, d2, gone, d, weights)
+    return swap_total(near, d1, d2, gone, d, weights, lanes)
 
 
 @njit(**INNER)
@@ -126,7 +131,7 @@ def count_hits(groups: IntArray, hits: IntArray, removed: IntArray, added: IntAr
 def violations_after(groups: IntArray, hits: IntArray, removed: IntArray, added: IntArray) -> int:
     """Return how many critical balls the offspring misses; `hits` are those of its parent, before and after."""
     count_hits(groups, hits, removed, added)
-    missed = 0
+    missed: Any = np.int64(0)  # a literal would be compiled once more, with whatever it is given to
     for h in hits:
         missed += h == 0
     count_hits(groups, hits, added, removed)
@@ -134,40 +139,47 @@ def violations_after(groups: IntArray, hits: IntArray, removed: IntArray, added:
 
 
 @njit(**PART)
-def least_change(sums: Sums, z: int, d: FloatArray) -> float:
+def least_change(
+    weights: FloatArray,
+    near: NDArray[np.int32],
+    d1: FloatArray,
+    d2: FloatArray,
+    members: IntArray,
+    loss: FloatArray,
+    delta: FloatArray,
+    judged: IntArray,
+    version: int,
+    d: FloatArray,
+) -> float:
     """Return the least change of the cost over all swaps of the size-k member for the candidate at distances `d`.
 
     One pass for all k swaps, as FasterPAM evaluates them. Second distances are added and taken away again, so the
     value errs in proportion to their sum, and is used only where it is clear of that.
     """
-    near, d1, d2 = sums.tables.near[z], sums.tables.d1[z], sums.tables.d2[z]
-    w, loss, delta = sums.weights, sums.loss, sums.scratch
-    k = sums.archive.slot.size - 1
-    version = sums.archive.counters[VERSION]
-    if sums.judged[-1] != version:
-        sums.judged[-1] = version
-        for t in range(k):
-            loss[sums.archive.members[z, t]] = 0.0
+    if judged[-1] != version:
+        judged[-1] = version
+        for t in range(members.size):
+            loss[members[t]] = 0.0
         loss[-1] = 0.0
-        for i in range(w.size):
-            loss[near[i]] += w[i] * (d2[i] - d1[i])
-            loss[-1] += w[i] * (d2[i] - d1[i])
+        for i in range(weights.size):
+            loss[near[i]] += weights[i] * (d2[i] - d1[i])
+            loss[-1] += weights[i] * (d2[i] - d1[i])
     gained = 0.0
-    for i in range(w.size):
+    for i in range(weights.size):
         if d[i] < d1[i]:
-            gained += w[i] * (d[i] - d1[i])
-            delta[near[i]] += w[i] * (d1[i] - d2[i])
+            gained += weights[i] * (d[i] - d1[i])
+            delta[near[i]] += weights[i] * (d1[i] - d2[i])
         elif d[i] < d2[i]:
-            delta[near[i]] += w[i] * (d[i] - d2[i])
+            delta[near[i]] += weights[i] * (d[i] - d2[i])
     least = np.inf
-    for t in range(k):
-        c = sums.archive.members[z, t]
+    for t in range(members.size):
+        c = members[t]
         least = min(least, loss[c] + delta[c])
         delta[c] = 0.0
     return least + gained
 
 
-@njit(**PART)
+@njit(**INNER)
 def rejects_swap(sums: Sums, out: int, new: int) -> bool:
     """Return whether the size-k member strictly dominates itself with centre `out` swapped for `new`.
 
@@ -175,69 +187,79 @@ def rejects_swap(sums: Sums, out: int, new: int) -> bool:
     met a second time while P stays the same is looked at with all centres at once; if no swap for it can help, that
     is remembered until P changes.
     """
-    k = sums.archive.slot.size - 1
-    z = sums.archive.slot[k]
-    version = 4 * sums.archive.counters[VERSION]
-    lost, won = sums.groups[out], sums.groups[new]
+    archive, tables = sums.archive, sums.tables
+    groups, judged, weights = sums.groups, sums.judged, sums.weights
+    counters, slot, loss = archive.counters, archive.slot, sums.loss
+    k = slot.size - 1
+    z = slot[k]
+    hits = sums.hits[z]
+    version = 4 * counters[VERSION]
+    lost, won = groups[out], groups[new]
     missed = 0
     if lost != won:
-        missed = int(lost >= 0 and sums.hits[z, lost] == 1) - int(won >= 0 and sums.hits[z, won] == 0)
-    if missed != 0:
-        return missed > 0
-    cost = -sums.archive.value[z]
-    d = row(sums.rows, new, sums.buffers[1])
-    if sums.judged[new] == version + 1 and k > 1:
-        change = least_change(sums, z, d)
-        clear = change > 2.0**-48 * (d.size + 16) * (cost + sums.loss[-1])
-        sums.judged[new] = version + (3 if clear else 2)
-        if clear:
-            return True
-    elif sums.judged[new] < version:
-        sums.judged[new] = version + 1
-    tables = sums.tables
-    sums.archive.counters[EVALUATIONS] += 1
-    return swap_total(tables.near[z], tables.d1[z], tables.d2[z], out, d, sums.weights) > cost
+        missed = int(lost >= 0 and hits[lost] == 1) - int(won >= 0 and hits[won] == 0)
+    rejected = missed > 0
+    if missed == 0:
+        near, d1, d2 = tables.near[z], tables.d1[z], tables.d2[z]
+        cost = -archive.value[z]
+        d = row(sums.rows, new, sums.buffers[1])
+        if judged[new] == version + 1 and k > 1:
+            members = archive.members[z]
+            change = least_change(weights, near, d1, d2, members, loss, sums.scratch, judged, counters[VERSION], d)
+            rejected = change > 2.0**-48 * (d.size + 16) * (cost + loss[-1])
+            judged[new] = version + (3 if rejected else 2)
+        elif judged[new] < version:
+            judged[new] = version + 1
+        if not rejected:
+            counters[EVALUATIONS] += 1
+            rejected = swap_total(near, d1, d2, out, d, weights, tables.lanes) > cost
+    return rejected
 
 
-@njit(**PART)
+@njit(**INNER)
 def step(sums: Sums, s: int, removed: IntArray, added: IntArray) -> bool:
     """Offer one offspring of the size-`s` member to P; return whether P changed."""
-    archive = sums.archive
-    k = archive.slot.size - 1
-    z = archive.slot[s]
+    archive, tables, rows = sums.archive, sums.tables, sums.rows
+    slot, counters, groups = archive.slot, archive.counters, sums.groups
+    k = slot.size - 1
+    z = slot[s]
+    parents = sums.hits[z]
     size = s - removed.size + added.size
     if size > k or size == 0:
         return False
-    violations = violations_after(sums.groups, sums.hits[z], removed, added)
-    if dominated(archive, size, violations, 0.0):  # worse even at cost 0: too many missed balls
+    missed = violations_after(groups, parents, removed, added)
+    if dominated(archive, size, missed, 0.0):  # worse even at cost 0: too many missed balls
         return False
+    near, d1 = tables.near[z], tables.d1[z]
+    second, d2 = tables.second[z], tables.d2[z]
     held, inside = archive.members[z, :s], archive.inside[z]
-    cost = evaluate(sums.rows, sums.weights, sums.tables, sums.buffers, held, inside, z, removed, added)
-    archive.counters[EVALUATIONS] += 1
-    if dominated(archive, size, violations, -cost):
+    weights, buffers, lanes = sums.weights, sums.buffers, tables.lanes
+    cost = evaluate(rows, weights, near, d1, second, d2, buffers, lanes, held, inside, removed, added)
+    counters[EVALUATIONS] += 1
+    if dominated(archive, size, missed, -cost):
         return False
-    members = np.empty(size, dtype=np.int64)
+    members = archive.members[archive.free[counters[FREE]], :size]  # in place already, should it enter P
     offspring(archive.members, z, s, removed, added, members)
     if same_set(archive, size, members):
         return False
-    old = archive.slot[k]
+    old = slot[k]
     better = size == k and (
         old < 0
-        or violations < archive.violations[old]
-        or (violations == archive.violations[old] and -cost > archive.value[old])
+        or missed < archive.violations[old]
+        or (missed == archive.violations[old] and -cost > archive.value[old])
     )
-    new = insert(archive, size, violations, -cost, members)
+    new = insert(archive, size, missed, -cost, members)
     hits = sums.hits[new]
     for g in range(hits.size):
-        hits[g] = sums.hits[z, g]
-    count_hits(sums.groups, hits, removed, added)
-    fill_tables(sums.rows, sums.tables, z, new, members, removed, added)
+        hits[g] = parents[g]
+    count_hits(groups, hits, removed, added)
+    fill_tables(rows, tables, z, new, members, removed, added)
     if better:
-        archive.counters[IMPROVED] = archive.counters[ITERATIONS]
+        counters[IMPROVED] = counters[ITERATIONS]
     return True
 
 
-@njit(**KERNEL)
+@njit(**KERNEL, **VIEWS)
 def advance(
     sums: Sums,
     law: FlipLaw,
@@ -254,39 +276,40 @@ def advance(
     Ends in the very iteration in which a feasible size-k solution costs at most `target` or, with `certified`, exists;
     with `sized`, in which the first size-k solution is found.
     """
-    archive = sums.archive
-    counters = archive.counters
-    k = archive.slot.size - 1
-    removed, added = np.empty(k + 1, dtype=np.int64), np.empty(k + 1, dtype=np.int64)
+    archive, groups, judged = sums.archive, sums.groups, sums.judged
+    counters, slot, population = archive.counters, archive.slot, archive.sizes
+    removed, added, hits = sums.flips[0], sums.flips[1], sums.hits
+    k = slot.size - 1
     mean, count = relevant_probability(archive, law)
-    z = archive.slot[k]
+    z = slot[k]
     end = ending(counters, z >= 0, last, patience)
-    for _ in range(work):
-        if mean == 0.0 and end >= NEVER:
-            break
+    while work > 0 and (mean > 0.0 or end < NEVER):  # one way out: every other costs compile time
+        work -= 1
         wait = end if mean == 0.0 else skipped(state, mean)
         wait = min(wait, end - counters[ITERATIONS])
-        archive.sizes[0] += count * float(wait)
+        population[0] += count * float(wait)
         counters[ITERATIONS] += wait
         if counters[ITERATIONS] == end:
-            break
-        counters[ITERATIONS] += 1
-        archive.sizes[0] += count
-        s = choose_parent(archive, law, mean, count, state)
-        a, b = choose_flips(archive, law, s, state, removed, added)
-        if s == k and a == 1 and b == 1:
-            group = sums.groups[added[0]]
-            if sums.judged[added[0]] == 4 * counters[VERSION] + 3 and (group < 0 or sums.hits[z, group] > 0):
-                continue
-            if rejects_swap(sums, removed[0], added[0]):
-                continue
-        if step(sums, s, removed[:a], added[:b]):
-            mean, count = relevant_probability(archive, law)
-            z = archive.slot[k]
-            feasible = z >= 0 and archive.violations[z] == 0
-            end = ending(counters, z >= 0, last, patience)
-            if (sized and z >= 0) or (feasible and (certified or -archive.value[z] <= target)):
-                break
+            work = 0
+        else:
+            counters[ITERATIONS] += 1
+            population[0] += count
+            s = choose_parent(archive, law, mean, count, state)
+            a, b = choose_flips(archive, law, s, state, removed, added)
+            rejected = False
+            if s == k and a == 1 and b == 1:
+                new = added[0]
+                group = groups[new]
+                rejected = judged[new] == 4 * counters[VERSION] + 3 and (group < 0 or hits[z, group] > 0)
+                if not rejected:
+                    rejected = rejects_swap(sums, removed[0], new)
+            if not rejected and step(sums, s, removed[:a], added[:b]):
+                mean, count = relevant_probability(archive, law)
+                z = slot[k]
+                feasible = z >= 0 and archive.violations[z] == 0
+                end = ending(counters, z >= 0, last, patience)
+                if (sized and z >= 0) or (feasible and (certified or -archive.value[z] <= target)):
+                    work = 0
 
 
 @njit(**KERNEL)

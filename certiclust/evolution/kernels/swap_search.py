@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from certiclust.space.compiled import INNER, KERNEL
+from certiclust.space.compiled import INNER, KERNEL, PART, VIEWS
 
 BIG = 1e300
 #: A swap must gain more than this share of the cost: rounding noise must never make the search cycle.
@@ -35,6 +35,8 @@ class State(NamedTuple):
     gain : (m,) float64, gain of adding the candidate, at its last evaluation
     clock : (4,) int64, time, scan position, candidates scanned without success, work (entries read; never copied)
     total : (1,) float64, cost
+    lost : (n,) int64, room for clients
+    delta : (k,) float64, room for changes of the cost
     """
 
     centers: Any
@@ -49,20 +51,21 @@ class State(NamedTuple):
     gain: Any
     clock: Any
     total: Any
+    lost: Any
+    delta: Any
 
 
-@njit(**INNER)
-def _rescan(cost: Any, state: State, clients: Any, count: int) -> None:
+@njit(**INNER, **VIEWS)
+def _rescan(cost: Any, centers: Any, c1: Any, c2: Any, near: Any, second: Any, clients: Any, count: int) -> None:
     """Recompute the two nearest centres of ``clients[:count]``, one cost row after the other."""
-    c1, c2, near, second = state.c1, state.c2, state.near, state.second
     for t in range(count):
         i = clients[t]
         c1[i] = BIG
         c2[i] = BIG
         near[i] = 0
         second[i] = 0
-    for a in range(state.centers.size):
-        row = cost[state.centers[a]]
+    for a in range(centers.size):
+        row = cost[centers[a]]
         for t in range(count):
             i = clients[t]
             c = row[i]
@@ -77,62 +80,67 @@ def _rescan(cost: Any, state: State, clients: Any, count: int) -> None:
                     second[i] = a
 
 
-@njit(**INNER)
-def _sum_up(state: State) -> None:
+@njit(**INNER, **VIEWS)
+def _sum_up(c1: Any, c2: Any, near: Any, loss: Any, total: Any) -> None:
     """Recompute total and removal losses from the caches."""
-    total = 0.0
-    for a in range(state.loss.size):
-        state.loss[a] = 0.0
-    for i in range(state.c1.size):
-        total += state.c1[i]
-        state.loss[state.near[i]] += state.c2[i] - state.c1[i]
-    state.total[0] = total
+    cost = 0.0
+    for a in range(loss.size):
+        loss[a] = 0.0
+    for i in range(c1.size):
+        cost += c1[i]
+        loss[near[i]] += c2[i] - c1[i]
+    total[0] = cost
 
 
-@njit(**KERNEL)
+@njit(**KERNEL, **VIEWS)
 def reset(cost: Any, state: State) -> None:
     """Fill all caches for ``state.centers``; every candidate counts as never evaluated."""
+    c1, c2, near = state.c1, state.c2, state.near
+    centers, slot, clock = state.centers, state.slot, state.clock
+    seen, gain, everyone = state.seen, state.gain, state.lost
     n = cost.shape[1]
-    for j in range(state.slot.size):
-        state.slot[j] = -1
-        state.seen[j] = 0
-        state.gain[j] = 0.0
-    for a in range(state.centers.size):
-        state.slot[state.centers[a]] = a
+    for j in range(slot.size):
+        slot[j] = -1
+        seen[j] = 0
+        gain[j] = 0.0
+    for a in range(centers.size):
+        slot[centers[a]] = a
         state.stamp[a] = 1
-    everyone = np.empty(n, np.int64)
     for i in range(n):
         everyone[i] = i
-    _rescan(cost, state, everyone, n)
-    _sum_up(state)
-    state.clock[0], state.clock[1], state.clock[2] = 1, 0, 0
-    state.clock[3] += n * state.centers.size
+    _rescan(cost, centers, c1, c2, near, state.second, everyone, n)
+    _sum_up(c1, c2, near, state.loss, state.total)
+    clock[0] = 1
+    clock[1] = clock[2] = 0
+    clock[3] += n * centers.size
 
 
-@njit(**KERNEL)
+@njit(**KERNEL, **VIEWS)
 def exchange(cost: Any, state: State, out: int, new: int) -> None:
     """Replace the centre in slot ``out`` by candidate ``new`` and repair the caches."""
-    c1, c2, near, second = state.c1, state.c2, state.near, state.second
-    state.slot[state.centers[out]] = -1
-    state.centers[out] = new
-    state.slot[new] = out
-    state.clock[0] += 1
-    now = state.clock[0]
+    c1, c2 = state.c1, state.c2
+    near, second, lost = state.near, state.second, state.lost
+    centers, slot, stamp = state.centers, state.slot, state.stamp
+    clock = state.clock
+    slot[centers[out]] = -1
+    centers[out] = new
+    slot[new] = out
+    clock[0] += 1
+    now = clock[0]
     row = cost[new]
     n = row.size
-    lost = np.empty(n, np.int64)
     count = np.int64(0)  # a plain 0 would be a literal at first, and `_rescan` be compiled for that as well
     for i in range(n):
         if near[i] == out or second[i] == out:
-            state.stamp[near[i]] = now
-            state.stamp[second[i]] = now
+            stamp[near[i]] = now
+            stamp[second[i]] = now
             lost[count] = i
             count += 1
         else:
             c = row[i]
             if c < c2[i]:
-                state.stamp[near[i]] = now
-                state.stamp[second[i]] = now
+                stamp[near[i]] = now
+                stamp[second[i]] = now
                 if c < c1[i]:
                     c2[i] = c1[i]
                     second[i] = near[i]
@@ -141,24 +149,27 @@ def exchange(cost: Any, state: State, out: int, new: int) -> None:
                 else:
                     c2[i] = c
                     second[i] = out
-    state.clock[3] += 2 * n + count * state.centers.size
-    _rescan(cost, state, lost, count)
+    clock[3] += 2 * n + count * centers.size
+    _rescan(cost, centers, c1, c2, near, second, lost, count)
     for t in range(count):
-        state.stamp[near[lost[t]]] = now
-        state.stamp[second[lost[t]]] = now
-    state.stamp[out] = now
-    _sum_up(state)
+        stamp[near[lost[t]]] = now
+        stamp[second[lost[t]]] = now
+    stamp[out] = now
+    _sum_up(c1, c2, near, state.loss, state.total)
 
 
-@njit(**INNER)
+@njit(**PART)
 def exchanged_for_better(cost: Any, state: State, out: int, new: int) -> bool:
     """Swap, and take it back unless the cost really fell: what a sum of differences promises may be rounding alone."""
-    old, before = state.centers[out], state.total[0]
-    exchange(cost, state, out, new)
-    if state.total[0] < before:
-        return True
-    exchange(cost, state, out, old)
-    return False
+    centers, total = state.centers, state.total
+    old, before = centers[out], total[0]
+    entering, better = new, False
+    while centers[out] != entering:  # one call in a loop: two would be compiled one by one
+        exchange(cost, state, out, entering)
+        better = entering == new and total[0] < before
+        if not better:
+            entering = old
+    return better
 
 
 @njit(**INNER)
@@ -184,39 +195,39 @@ def _unchanged(state: State, j: int, home: int, cheapest: float) -> bool:
     return bool(state.gain[j] <= cheapest + TOLERANCE * state.total[0])
 
 
-@njit(**KERNEL)
+@njit(**KERNEL, **VIEWS)
 def swap_dense(cost: Any, state: State, order: Any, budget: int) -> bool:
     """Eager swaps over full cost rows (FasterPAM's pass), at most ``budget`` evaluations; True if locally optimal.
 
     ``order`` lists the candidates that may enter. Scanning resumes where the last call stopped.
     """
-    c1, c2, near, loss, clock = state.c1, state.c2, state.near, state.loss, state.clock
+    c1, c2, near = state.c1, state.c2, state.near
+    loss, clock, delta = state.loss, state.clock, state.delta
+    slot, total = state.slot, state.total
     n = c1.size
     k = loss.size
-    delta = np.empty(k)
     while clock[2] < order.size and budget > 0:
         if clock[1] >= order.size:
             clock[1] = 0
         j = order[clock[1]]
         clock[1] += 1
         clock[2] += 1
-        if state.slot[j] >= 0:
-            continue
-        budget -= 1
-        clock[3] += n
-        for a in range(k):
-            delta[a] = loss[a]
-        gain = 0.0
-        row = cost[j]
-        for i in range(n):  # without branches: they are hard to predict when few centres share the clients
-            c = row[i]
-            gain += max(c1[i] - c, 0.0)
-            delta[near[i]] += min(max(c, c1[i]), c2[i]) - c2[i]
-        state.gain[j] = gain
-        state.seen[j] = clock[0]
-        out = _cheapest(delta)
-        if delta[out] - gain < -TOLERANCE * state.total[0] and exchanged_for_better(cost, state, out, j):
-            clock[2] = 0
+        if slot[j] < 0:
+            budget -= 1
+            clock[3] += n
+            for a in range(k):
+                delta[a] = loss[a]
+            gain = 0.0
+            row = cost[j]
+            for i in range(n):  # without branches: they are hard to predict when few centres share the clients
+                c = row[i]
+                gain += max(c1[i] - c, 0.0)
+                delta[near[i]] += min(max(c, c1[i]), c2[i]) - c2[i]
+            state.gain[j] = gain
+            state.seen[j] = clock[0]
+            out = _cheapest(delta)
+            if delta[out] - gain < -TOLERANCE * total[0] and exchanged_for_better(cost, state, out, j):
+                clock[2] = 0
     return bool(clock[2] >= order.size)
 
 
