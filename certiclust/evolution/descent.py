@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 if TYPE_CHECKING:
-    from certiclust.evolution.kernels.clustering import Clustering
+    from certiclust.evolution.kernels.clustering import Clustering, Pace
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -19,17 +19,19 @@ Ints = NDArray[np.int64]
 #: Lloyd's iteration ends when a pass gains at most this share of the cost; the last descent of all goes on to the end.
 TOL = 1e-5
 #: A descent is given up when so many more gains like its last would not reach its target.
-HORIZON = 10.0
+HORIZON = 5.0
 #: Passes of one run of Lloyd's iteration at most.
 PASSES = 100
 #: Rounds of Hartigan's moves with Lloyd's iteration after each: of an offspring, and of the last descent of all.
 ROUNDS, LAST_ROUNDS = 4, 30
-#: Passes between two jumps ahead.
-STRIDE = 6
 #: Work between two polls: coordinates of distances, about 2 ms.
 BLOCK_WORK = 4_000_000
 #: Work of visiting a point whose bounds show that it stays.
 VISIT = 6
+#: Points whose bounds are looked at together.
+CHUNK = 2048
+#: Relative difference of two costs that may be rounding.
+ROUNDING = 1e-9
 
 
 class Stopped(Exception):  # noqa: N818 - not an error: the search was asked to end
@@ -88,6 +90,8 @@ class Descent:
         self.total = float(weights @ self.norms)
         #: Coordinates of distances looked at so far: about half a nanosecond each.
         self.work = 0.0
+        #: Cost before the first pass of the last descent.
+        self._first = np.inf
         #: Relative gain that Hartigan's moves lately had.
         self._hartigan_gain = 1e-3
         self._block = max(64, BLOCK_WORK // (k * d + VISIT))
@@ -101,9 +105,12 @@ class Descent:
             between=np.zeros((k, k)),
             columns=np.zeros((d, k)),
             row=np.zeros(k),
+            way=np.zeros((k, d)),
+            suspect=np.zeros(CHUNK, np.bool_),
+            rows=np.zeros(CHUNK, np.int64),
             fast=np.zeros(k, np.int64),
-            progress=np.zeros(6, np.int64),
-            cost=np.zeros(1),
+            progress=np.zeros(7, np.int64),
+            cost=np.zeros(2),
         )
 
     @property
@@ -148,6 +155,10 @@ class Descent:
             kernels.assign(self.cloud, state, self._desk, start, stop)
         self.work += self.n * self.k * (self.cloud.points.shape[1] + 1)
 
+    def vary(self, target: Clustering, source: Clustering) -> None:
+        """Make `target` a copy of `source`, for `relocate`."""
+        copy_clustering(target, source)
+
     def relocate(self, state: Clustering, slots: Ints, positions: Floats) -> None:
         """Put the centres in `slots` at `positions`, and repair labels, bounds and sums."""
         from certiclust.evolution.kernels import lloyd as kernels
@@ -162,56 +173,50 @@ class Descent:
     def improve(self, state: Clustering, target: float = np.inf, tol: float = TOL) -> float:
         """Run Lloyd's iteration, then rounds of Hartigan's moves while they pay and can reach the target.
 
-        Returns the cost. Rounds gain less and less, so an offspring gets few of them; with ``tol=0`` there are more.
+        Returns the cost. It is never above that of the clustering by nearest centre at the start, if that is below the
+        target: should going ahead of the means have lost it, the descent is made once more without.
         """
-        cost = first = self.lloyd(state, target, tol)
-        for _ in range(ROUNDS if tol > 0 else LAST_ROUNDS):
-            if cost * (1 - 2 * self._hartigan_gain) >= target:
+        origin = state.centers.copy()
+        cost = self._descend(state, _pace(tol, target))
+        if self._first < min(target, cost * (1 - ROUNDING)):
+            self.assign(state, origin)
+            cost = self._descend(state, _pace(tol, target, ahead=False))
+        return cost
+
+    def _descend(self, state: Clustering, pace: Pace) -> float:
+        """Run Lloyd's iteration and rounds of Hartigan's moves; returns the cost.
+
+        Rounds gain less and less, so an offspring gets few of them; with ``tol=0`` there are more.
+        """
+        cost = first = self._lloyd(state, pace)
+        self._first = float(self._desk.cost[1])
+        for _ in range(ROUNDS if pace.tol > 0 else LAST_ROUNDS):
+            if cost * (1 - 2 * self._hartigan_gain) >= pace.target:
                 return cost
             gain = self._hartigan(state)
             moved = self._desk.progress[5] > 0
             if moved:
-                cost = self.lloyd(state, target, tol)
-            if not moved or gain <= tol * cost:
+                cost = self._lloyd(state, pace)
+            if not moved or gain <= pace.tol * cost:
                 break
         lately = 1 - cost / first if first > 0 else 0.0
         self._hartigan_gain = max(0.9 * self._hartigan_gain, lately, 1e-7)
         return cost
 
-    def lloyd(self, state: Clustering, target: float = np.inf, tol: float = TOL, passes: int = PASSES) -> float:
-        """Run Lloyd's iteration until it gains no more than `tol`, or cannot reach the target; returns the cost."""
+    def lloyd(self, state: Clustering, tol: float, passes: int = PASSES) -> float:
+        """Run Lloyd's iteration until it gains no more than `tol`; returns the cost."""
+        return self._lloyd(state, _pace(tol, passes=passes))
+
+    def _lloyd(self, state: Clustering, pace: Pace) -> float:
+        """Run Lloyd's iteration; returns the cost."""
         from certiclust.evolution.kernels.lloyd import lloyd
 
         self._desk.progress[:2] = 0
-        while not lloyd(self.cloud, state, self._desk, self.total, passes, tol, target, HORIZON, self._block):
+        while not lloyd(self.cloud, state, self._desk, self.total, pace, self._block):
             self._count()
             self.poll()
         self._count()
         return self.cost(state)
-
-    def stride(self, state: Clustering, tol: float, passes: int) -> float:
-        """Run Lloyd's iteration, and every few passes a jump ahead the way the centres went; returns the cost.
-
-        On many points without structure Lloyd's iteration crawls along a valley for hundreds of passes. A jump that
-        does not pay is taken back, so the cost never rises. It ends when passes gain at most `tol` of the cost on
-        average.
-        """
-        cost, done, stretch = self.lloyd(state, tol=tol, passes=STRIDE), STRIDE, 2.0
-        before, saved = state.centers.copy(), self.empty()
-        cost, last = self.lloyd(state, tol=tol, passes=STRIDE), cost
-        while done < passes and last - cost > tol * STRIDE * cost:
-            copy_clustering(saved, state)
-            ahead = state.centers + stretch * (state.centers - before)
-            self.assign(state, ahead)
-            reached = self.lloyd(state, tol=tol, passes=STRIDE)
-            before = ahead
-            if reached >= cost:
-                copy_clustering(state, saved)
-                before, stretch = saved.centers.copy(), 0.25 * stretch
-                reached = self.lloyd(state, tol=tol, passes=STRIDE)
-            cost, last = reached, cost
-            done, stretch = done + STRIDE + 2, min(2.0 * stretch, 16.0)
-        return cost
 
     def _hartigan(self, state: Clustering) -> float:
         """Make one pass of Hartigan's moves; returns the gain."""
@@ -266,6 +271,13 @@ class Descent:
         progress = self._desk.progress
         self.work += progress[3] * (self.cloud.points.shape[1] + 1) + VISIT * (progress[4] + visits)
         progress[3:5] = 0
+
+
+def _pace(tol: float, target: float = np.inf, passes: int = PASSES, ahead: bool = True) -> Pace:
+    """Return how Lloyd's iteration goes."""
+    from certiclust.evolution.kernels.clustering import Pace
+
+    return Pace(passes, tol, target, HORIZON, ahead)
 
 
 def copy_clustering(target: Clustering, source: Clustering) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from certiclust.evolution.descent import Descent, Floats, Ints, Stopped, copy_clustering, draw
+from certiclust.evolution.descent import Descent, Floats, Ints, Stopped, draw
 from certiclust.evolution.splits import STEPS, Splits, split_clusters
 
 if TYPE_CHECKING:
@@ -44,8 +44,6 @@ GROW = 1
 RENEW = 10
 #: Solutions kept at most.
 POOL_SIZE = 5
-#: Share of crossovers with a swap on top.
-MUTATION = 0.3
 #: A better solution is better by more than this share of the cost; solutions closer than ten times it are the same.
 BETTER = 1e-7
 #: Centres of two solutions are shared if they are nearer than this share of the (squared) distance to the next one.
@@ -165,9 +163,8 @@ class KMeansSearch:
             first, second = self.rng.integers(len(self.pool)), self.rng.integers(1, len(self.pool))
             parent, crossing = self.pool[first], self.pool[(first + second) % len(self.pool)]
         assert parent is not None
-        copy_clustering(self._trial, parent.state)
-        crossed = crossing is not None and self.crossover(parent, crossing)
-        if not crossed or self.rng.random() < MUTATION:
+        self.descent.vary(self._trial, parent.state)
+        if crossing is None or not self.crossover(parent, crossing):
             self.swap(parent)
         cost = self.descent.improve(self._trial, parent.cost)
         if cost < parent.cost * (1 - BETTER):
@@ -179,7 +176,7 @@ class KMeansSearch:
             self._failures = 0
 
     def swap(self, parent: Member) -> None:
-        """Move one centre of the trial, a copy of the parent or a variation of it.
+        """Move one centre of the trial, a copy of the parent.
 
         Out: a uniform one, or one of those that were cheap to lose in the parent. In: the second half of a cluster that
         gains by being divided, or a point.
@@ -211,7 +208,7 @@ class KMeansSearch:
             return int(rng.integers(len(points)))
         if rng.random() < 0.5:
             return int(draw(parent.shares, rng.random(1))[0])
-        return self._promising(draw(parent.shares, rng.random(CONTEST)))
+        return self._promising(parent, draw(parent.shares, rng.random(CONTEST)))
 
     def crossover(self, parent: Member, other: Member) -> bool:
         """Give the trial, a copy of `parent`, the centres of `other` inside a ball around one where they differ.
@@ -240,12 +237,12 @@ class KMeansSearch:
         self.descent.relocate(self._trial, np.flatnonzero(out), theirs[come])
         return True
 
-    def _promising(self, rows: Ints) -> int:
-        """Return the one of some points that gains most as an additional centre of the trial."""
+    def _promising(self, parent: Member, rows: Ints) -> int:
+        """Return the one of some points that gains most as an additional centre of the parent."""
         from certiclust.evolution.kernels.hartigan import insertion_gain
 
         self.descent.work += 2 * len(self.descent.cloud.points) * self.descent.cloud.points.shape[1]
-        return int(rows[np.argmax(insertion_gain(self.descent.cloud, self._trial, rows))])
+        return int(rows[np.argmax(insertion_gain(self.descent.cloud, parent.state, rows))])
 
     def _rises(self, parent: Member) -> Floats:
         """Return what the cost rises by when one of the centres is closed."""
@@ -296,7 +293,7 @@ class KMeansSearch:
             if most == 0 or len(out) == 0 or self.iterations >= self.max_iter:
                 break
             self.iterations += 1
-            copy_clustering(self._trial, member.state)
+            self.descent.vary(self._trial, member.state)
             self._divide(member, out[:most], divided[:most])
             cost = self.descent.improve(self._trial, member.cost)
             if cost < member.cost * (1 - BETTER):

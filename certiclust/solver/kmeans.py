@@ -12,6 +12,7 @@ from certiclust.bounds import Bound, swap_bound
 from certiclust.bounds.kmeans import KMeansBounds
 from certiclust.evolution.coreset import lightweight_coreset
 from certiclust.evolution.descent import Descent, Stopped, centred
+from certiclust.evolution.filtered import descent_of
 from certiclust.evolution.kmeans_search import KMeansSearch
 from certiclust.evolution.kmeans_swaps import swap_optimal
 from certiclust.problems import KMeansProblem
@@ -85,7 +86,7 @@ class KMeansStrategy(Strategy):
         inside, self.frame = centred(space.points, space.weights)
         # Powers of two change no digit, and keep squares of sums away from the ends of float64.
         mass = 2.0 ** np.frexp(space.weights.max())[1]
-        self.descent = Descent(inside, space.weights / mass, problem.k, limits.search_stop)
+        self.descent = descent_of(inside, space.weights / mass, problem.k, limits.search_stop)
         #: Offspring made by the search.
         self.iterations = 0
         #: Cost, centres and labels of the best solution.
@@ -160,7 +161,7 @@ class KMeansStrategy(Strategy):
         squares: FloatArray | None = None
         for share in CORESET_SHARES:
             rows, weights = lightweight_coreset(self.descent, self._sample_size, self.rng, squares)
-            sample = Descent(self.descent.cloud.points[rows], weights, self.problem.k, self.limits.search_stop)
+            sample = descent_of(self.descent.cloud.points[rows], weights, self.problem.k, self.limits.search_stop)
             search = self._sampled(sample, share, centers)
             if search.best is None:
                 break
@@ -206,7 +207,7 @@ class KMeansStrategy(Strategy):
         try:
             cost = self.descent.direct_cost(state)
             tol = LARGE_TOL * (self.descent.total / cost) ** LARGE_POWER if cost > 0 else 0.0
-            self.descent.stride(state, tol, LARGE_PASSES)
+            self.descent.lloyd(state, tol, LARGE_PASSES)
         except Stopped:
             pass  # labels are whole at any time, only bounds are not
         self._settle(state.labels)

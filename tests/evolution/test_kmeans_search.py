@@ -8,10 +8,15 @@ from scipy.spatial.distance import cdist
 
 from certiclust.evolution.coreset import lightweight_coreset
 from certiclust.evolution.descent import Descent, Stopped, centred, copy_clustering
+from certiclust.evolution.filtered import FilteredDescent, blocks_of, tiles
+from certiclust.evolution.kernels.blocks import SIZE
+from certiclust.evolution.kernels.clustering import Pace
 from certiclust.evolution.kernels.hartigan import insertion_gain
 from certiclust.evolution.kmeans_search import KMeansSearch, Member
 
 seeds = st.integers(0, 2**32 - 1)
+#: The descents by bounds and by blocks of points.
+KINDS = [Descent, FilteredDescent]
 
 
 def never():
@@ -28,9 +33,9 @@ def instance(seed, smallest=2):
     return X, w, int(rng.integers(2, 8)), rng
 
 
-def descent_on(X, w, k, should_stop=never):
+def descent_on(X, w, k, should_stop=never, kind=Descent):
     inside, _ = centred(X, w)
-    return Descent(inside, w, k, should_stop)
+    return kind(inside, w, k, should_stop)
 
 
 def check(descent, state, nearest=True):
@@ -71,23 +76,47 @@ def test_bounds_and_sums_hold_after_every_kernel(seed):
         descent.relocate(state, slots, points[rng.choice(len(points), len(slots))])
         check(descent, state, nearest=turn == 0)  # Hartigan's moves need not lead to the nearest centre
         before = partition_cost(points, descent.cloud.weights, state.labels)
-        cost = descent.lloyd(state, tol=0.0, passes=int(rng.integers(1, 5)))
+        passes = int(rng.integers(1, 5))
+        cost = descent.lloyd(state, tol=0.0, passes=passes)
         check(descent, state)
         real = partition_cost(points, descent.cloud.weights, state.labels)
         assert cost == pytest.approx(real, rel=1e-9, abs=1e-12)
-        assert real <= before * (1 + 1e-9) + 1e-12
+        if passes <= 2:  # later passes go ahead of the means, and may lose
+            assert real <= before * (1 + 1e-9) + 1e-12
         gain = descent._hartigan(state)
         check(descent, state, nearest=False)
         after = partition_cost(points, descent.cloud.weights, state.labels)
         assert gain == pytest.approx(real - after, rel=1e-6, abs=1e-10)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_descent_never_loses_what_is_below_its_target(kind):
+    """The lemma's offspring is not spoiled, although the way ahead of the means leads some of these astray."""
+    astray = 0
+    for seed in range(0, 1200, 6):
+        rng = np.random.default_rng(seed)
+        n, d, k = int(rng.integers(6, 40)), int(rng.integers(1, 4)), int(rng.integers(2, 6))
+        descent = descent_on(rng.integers(0, 4, (n, d)).astype(float), np.ones(n), k, kind=kind)
+        points, state = descent.cloud.points, descent.empty()
+        centers = points[rng.choice(n, k, replace=False)]
+        descent.assign(state, centers)
+        start = partition_cost(points, np.ones(n), state.labels)
+        target = start * rng.uniform(1.0 + 1e-6, 1.5) + 1e-12
+        astray += descent._descend(state, Pace(100, 1e-5, target, 5.0, True)) > start * (1 + 1e-8) + 1e-12
+        descent.assign(state, centers)
+        cost = descent.improve(state, target)
+        assert cost <= start * (1 + 1e-8) + 1e-12
+        check(descent, state, nearest=False)
+        assert cost == pytest.approx(partition_cost(points, np.ones(n), state.labels), rel=1e-9, abs=1e-12)
+    assert astray > 0
+
+
 @settings(derandomize=True, deadline=None, max_examples=60)
-@given(seeds)
-def test_no_single_move_is_left(seed):
+@given(seeds, st.sampled_from(KINDS))
+def test_no_single_move_is_left(seed, kind):
     """After a descent to its end neither a nearer centre nor a Hartigan move lowers the cost."""
     X, w, k, rng = instance(seed)
-    descent = descent_on(X, w, k)
+    descent = descent_on(X, w, k, kind=kind)
     points, w = descent.cloud
     state = descent.empty()
     descent.assign(state, points[rng.choice(len(points), k, replace=False)])
@@ -112,13 +141,84 @@ def test_insertion_gain_is_that_of_the_definition(seed):
     np.testing.assert_allclose(insertion_gain(descent.cloud, state, rows), expected, atol=1e-12)
 
 
+@settings(derandomize=True, deadline=None, max_examples=100)
+@given(seeds)
+def test_assignment_by_blocks_is_that_by_all_distances(seed):
+    X, w, k, rng = instance(seed)
+    X, w = np.repeat(X, 9, axis=0), np.repeat(w, 9)
+    X[::2] += 0.01 * rng.normal(size=X[::2].shape)
+    descent = descent_on(X, w, k, kind=FilteredDescent)
+    points = descent.cloud.points
+    state = descent.empty()
+    descent.assign(state, points[rng.choice(len(points), k, replace=False)] + 0.01 * rng.normal(size=X.shape[1]))
+    check(descent, state)
+    D = np.sort(cdist(points, state.centers), axis=1)
+    np.testing.assert_allclose(state.upper, D[:, 0], atol=1e-9)
+    np.testing.assert_allclose(state.lower, D[:, 1], atol=1e-9)
+
+
+@settings(derandomize=True, deadline=None, max_examples=60)
+@given(seeds)
+def test_a_descent_by_blocks_goes_where_all_distances_lead(seed):
+    """The kernel's passes against plain NumPy: to the means, and from the third on ahead of them."""
+    X, w, k, rng = instance(seed)
+    descent = descent_on(X, w, k, kind=FilteredDescent)
+    points, w = descent.cloud
+    state = descent.empty()
+    state.centers[:] = points[rng.choice(len(points), k, replace=False)]
+    expected, cost = plain_descent(points, w, state.centers.copy())
+    reached = descent._sift(state, Pace(100, 1e-3, np.inf, 5.0, True))
+    assert reached == pytest.approx(cost, rel=1e-6, abs=1e-12)
+    if len(np.unique(points, axis=0)) == len(points) and descent.total < 1e6:  # ties are broken by rounding
+        np.testing.assert_allclose(state.centers, expected, atol=1e-6)
+
+
+def plain_descent(points, w, centers, tol=1e-3):
+    """Lloyd's iteration with momentum, as the kernels document it."""
+    way, ahead, cost, passes = np.zeros_like(centers), False, None, 0
+    while True:
+        labels = cdist(points, centers).argmin(axis=1)
+        before, cost = cost, partition_cost(points, w, labels)
+        if before is not None:
+            passes += 1
+            gains = before - cost > tol * cost
+            if passes >= 100 or (not ahead and not gains):
+                return centers, cost
+            ahead = gains and passes < 99
+        old = centers.copy()
+        for j in set(labels.tolist()):
+            mean = np.average(points[labels == j], axis=0, weights=w[labels == j])
+            centers[j] = old[j] + 2.0 * (mean - old[j]) + 0.5 * way[j] if ahead else mean
+            way[j] = centers[j] - old[j]
+        if (centers == old).all():
+            return centers, cost
+
+
+@pytest.mark.parametrize(("n", "d"), [(1, 2), (127, 1), (128, 2), (129, 2), (1000, 2), (5000, 3)])
+def test_blocks_hold_every_point_once_and_are_small(n, d):
+    X = np.random.default_rng(n).random((n, d))
+    w = np.random.default_rng(0).uniform(0.5, 2, n)
+    np.testing.assert_array_equal(np.sort(tiles(X, SIZE)), np.arange(n))
+    blocks = blocks_of(X, w)
+    assert len(blocks.low) == -(-n // SIZE)
+    real = blocks.weights > 0
+    np.testing.assert_array_equal(np.sort(blocks.rows[real]), np.arange(n))
+    np.testing.assert_array_equal(blocks.weights[real], w[blocks.rows[real]])
+    np.testing.assert_array_equal(blocks.points.transpose(0, 2, 1)[real], X[blocks.rows[real]])
+    assert (blocks.low == blocks.points.min(axis=2)).all()
+    assert (blocks.high == blocks.points.max(axis=2)).all()
+    assert np.prod(blocks.high - blocks.low, axis=1).sum() <= 1.0 + 1e-9  # they do not overlap
+
+
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("block", [1, 3, 17])
-def test_pauses_change_nothing(block):
+def test_pauses_change_nothing(block, kind, monkeypatch):
     X, w, k, _ = instance(11)
     results = []
     for size in (10**9, block):
-        descent = descent_on(X, w, k)
+        descent = descent_on(X, w, k, kind=kind)
         descent._block = size
+        monkeypatch.setattr("certiclust.evolution.filtered.PAUSE", size)
         search = KMeansSearch(descent, np.random.default_rng(0), 40)
         search.start()
         search.evolve(np.inf)
@@ -126,11 +226,12 @@ def test_pauses_change_nothing(block):
     assert results[0] == pytest.approx(results[1])
 
 
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("polls", [1, 2, 5, 20, 100, 400])
-def test_a_stop_anywhere_leaves_the_best_intact(polls):
+def test_a_stop_anywhere_leaves_the_best_intact(polls, kind):
     X, w, k, _ = instance(1)
     asked = []
-    descent = descent_on(X, w, k, lambda: asked.append(1) or len(asked) > polls)
+    descent = descent_on(X, w, k, lambda: asked.append(1) or len(asked) > polls, kind)
     search = KMeansSearch(descent, np.random.default_rng(0))
     search.start()
     if search.best is not None:
@@ -292,15 +393,3 @@ def test_the_coreset_is_unbiased():
         rows, weights = lightweight_coreset(descent, 60, rng)
         ratios.append(weights @ costs[rows] / (w @ costs))
     assert abs(np.mean(ratios) - 1) < 4 * np.std(ratios) / np.sqrt(300)
-
-
-def test_striding_never_loses_to_its_start():
-    X = np.random.default_rng(6).normal(size=(3000, 4))
-    descent = descent_on(X, np.ones(3000), 8)
-    state = descent.empty()
-    descent.assign(state, descent.cloud.points[:8])
-    plain = descent.empty()
-    copy_clustering(plain, state)
-    few = descent.lloyd(plain, tol=0.0, passes=12)
-    assert descent.stride(state, 1e-9, 100) <= few
-    check(descent, state)

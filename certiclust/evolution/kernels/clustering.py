@@ -38,10 +38,21 @@ class Clustering(NamedTuple):
     sizes: Ints
 
 
+class Pace(NamedTuple):
+    """How Lloyd's iteration goes, and when it ends."""
+
+    passes: int
+    tol: float
+    target: float
+    horizon: float
+    ahead: bool
+
+
 class Workspace(NamedTuple):
     """What a descent remembers from one pause to the next.
 
-    `progress` is: next point, passes done, fast centres, distances computed, points visited, moves made.
+    `progress` is: next point, passes done, fast centres, distances computed, points visited, moves made, whether the
+    centres go ahead of the means. `cost` is now and at first. `suspect` and `rows` are for a few points at a time.
     """
 
     drift: Floats
@@ -53,6 +64,9 @@ class Workspace(NamedTuple):
     between: Floats
     columns: Floats
     row: Floats
+    way: Floats
+    suspect: NDArray[np.bool_]
+    rows: Ints
     fast: Ints
     progress: Ints
     cost: Floats
@@ -96,6 +110,16 @@ def two_nearest(x: Floats, columns: Floats, row: Floats) -> tuple[int, float, fl
             else:
                 second = v
     return best, first, second
+
+
+@njit(**INNER, **FAST)
+def gather(work: Workspace, first: int, last: int) -> int:
+    """List the points that are marked as suspect, and return how many they are; no branch to be guessed wrong."""
+    count = 0
+    for i in range(first, last):
+        work.rows[count] = i
+        count += np.int64(work.suspect[i - first])
+    return count
 
 
 @njit(**INNER, **FAST)

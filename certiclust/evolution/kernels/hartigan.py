@@ -48,16 +48,21 @@ def hartigan(cloud: Cloud, state: Clustering, work: Workspace, start: int, stop:
         low = state.lower[i] - work.near[0]
         if low > 0.0 and low * low * (least / (least + w)) >= (state.upper[i] + drift[a]) ** 2 * out:
             continue
+        u = distance(cloud.points[i], state.centers[a])
+        if low > 0.0 and low * low * (least / (least + w)) >= u * u * out:
+            state.upper[i] = u - drift[a]
+            continue
         work.progress[3] += k
-        two_nearest(cloud.points[i], work.columns, work.row)
+        nearest, first, second = two_nearest(cloud.points[i], work.columns, work.row)
+        if nearest != a:
+            second = first
         here = work.row[a] * out
-        best, second = here * (1.0 - 1e-12), np.inf
+        best = here * (1.0 - 1e-12)
         b: Any = np.int64(-1)
-        for j in range(k):
-            if j != a:
-                second = min(second, work.row[j])
+        if second * (least / (least + w)) < best:
+            for j in range(k):
                 v = work.row[j] * masses[j] / (masses[j] + w)
-                if v < best:
+                if v < best and j != a:
                     best, b = v, j
         # Bounds are relative to where the centres were when the pass began: `loosen` adds the whole way.
         state.upper[i], state.lower[i] = np.sqrt(work.row[a]), np.sqrt(second)
