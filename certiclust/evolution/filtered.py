@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from certiclust.evolution.kernels.clustering import Clustering, Pace
 
 #: Columns up to which few centres are near a block of points.
-COLUMNS = 2
+COLUMNS = 3
 #: Points between two polls: about 2 ms.
 PAUSE = 300_000
 

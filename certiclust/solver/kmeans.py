@@ -25,7 +25,7 @@ Labels = NDArray[np.int32]
 #: What a guarantee rests on.
 THEOREM = "k-means theorem, p = 1"
 #: Coordinates that a search looks at without limits of the user's: up to 20 centres, and above.
-SEARCH_WORK = 0.65e9, 2.2e9
+SEARCH_WORK = 0.45e9, 2.2e9
 #: A gap so narrow that little can be gained, and the share of that work that the search then has in all.
 NARROW, NARROW_SHARE = 0.005, 0.5
 #: Offspring without success, a constant and per centre, after which a bound is tried before the search goes on.
@@ -43,7 +43,7 @@ CORESET_SHARES = 0.7, 0.3
 #: that clusters far apart, where little is left to gain, are not followed for long.
 LARGE_TOL, LARGE_POWER = 5.5e-7, 1.5
 #: Passes of that descent at most.
-LARGE_PASSES = 75
+LARGE_PASSES = 110
 #: A gap that counts as closed.
 CLOSED = 1e-9
 #: Coordinates of all distances between points and candidates up to which all swaps are looked at.
@@ -181,12 +181,16 @@ class KMeansStrategy(Strategy):
         search.start(centers)
         if search.best is not None:
             unexplained = search.best.cost / sample.total if sample.total > 0 else 0.0
-            passes = CORESET_PASSES[0] + CORESET_PASSES[1] * unexplained
-            distances = self.descent.cloud.points.size * self.problem.k
-            work = share * min(passes * distances, SEARCH_WORK[self.problem.k > 20])
-            search.evolve(work if left == np.inf else np.inf)
+            search.evolve(share * self._sample_work(unexplained) if left == np.inf else np.inf)
         self.iterations, self.cut = self.iterations + search.iterations, self.cut or search.stopped
         return search
+
+    def _sample_work(self, unexplained: float) -> float:
+        """Return the work of a search on samples: what it would be without, falling with n, or passes over all points."""
+        most = SEARCH_WORK[self.problem.k > 20]
+        passes = CORESET_PASSES[0] + CORESET_PASSES[1] * unexplained
+        falling = most * 2 * self._sample_size / self.problem.space.n
+        return min(most, max(falling, passes * self.descent.cloud.points.size * self.problem.k))
 
     def _squares(self, centers: FloatArray) -> FloatArray | None:
         """Return the squared distances of all points to their nearest of some centres, None if there is no time."""

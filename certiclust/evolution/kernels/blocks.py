@@ -93,7 +93,7 @@ def listed(sieve: Sieve, k: int, limit: float) -> int:
     left = 0
     for j in range(k):
         sieve.left[left] = j
-        left += np.int64(sieve.row[j] <= limit)
+        left += int(sieve.row[j] <= limit)
     return left
 
 
@@ -107,7 +107,7 @@ def add_block(blocks: Blocks, state: Clustering, sieve: Sieve, d: int, b: int, l
             w = blocks.weights[b, i]
             w = w if sieve.nearest[i] == j else 0.0
             sieve.second[i] = w
-            number += np.int64(w > 0.0)
+            number += int(w > 0.0)
             mass += w
         state.sizes[j] += number
         state.masses[j] += mass

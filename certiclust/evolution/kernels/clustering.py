@@ -118,7 +118,7 @@ def gather(work: Workspace, first: int, last: int) -> int:
     count = 0
     for i in range(first, last):
         work.rows[count] = i
-        count += np.int64(work.suspect[i - first])
+        count += int(work.suspect[i - first])
     return count
 
 
