@@ -130,9 +130,7 @@ def gaussians(count: int, columns: int, spread: float, number: int) -> FloatArra
 
 
 def hard_sets(numbers: Sequence[int] = (0, 1, 2)) -> Iterator[tuple[str, FloatArray, float]]:
-    """Yield the sets of issue 5 for k = 50, and how far below sklearn n_init=10 the mean over seeds should be.
-
-    The issue asks 0.8 % for every seed, which not every row has: see the column of the table.
+    """Yield the sets of issue 5 for k = 50, and how far below sklearn n_init=10 the cost should be for every seed.
 
     The issue leaves open how many Gaussians there are in 8-D: 64 here, and 100. With 30 nothing is asked: section
     ``best`` shows how little there is between sklearn and the best that any tool finds in a long run.
@@ -147,18 +145,16 @@ def hard_sets(numbers: Sequence[int] = (0, 1, 2)) -> Iterator[tuple[str, FloatAr
 
 
 def equal(seeds: list[int]) -> Iterator[Row]:
-    """K = 50 at a peer's CPU: below bkmeans best of 3 and faiss; on average 0.8 % below sklearn n_init=10."""
+    """K = 50 at a peer's CPU: below bkmeans best of 3 and faiss; 0.8 % below sklearn n_init=10."""
     k = 50
     for name, X, asked in hard_sets():
-        ratios: list[float] = []
         for seed in seeds:
             peers = {"bkmeans x3": breathing(X, k, seed), "sklearn x10": lloyd(X, k, seed, 10)}
             peers["faiss x10"] = facebook(X, k, seed)
             for peer, (seconds, cost) in peers.items():
                 with cpu_clock():
                     est, spent = fit(X, k, seed, limit=0.95 * seconds, certify=False)
-                if peer == "sklearn x10":
-                    ratios.append(est.cost_ / cost)
+                below, bar = 1 - est.cost_ / cost, asked if peer == "sklearn x10" else 0.0
                 yield {
                     "instance": name,
                     "seed": seed,
@@ -167,12 +163,10 @@ def equal(seeds: list[int]) -> Iterator[Row]:
                     "CPU s": round(spent, 3),
                     "peer cost": f"{cost:.8g}",
                     "cost": f"{est.cost_:.8g}",
-                    "below %": round(100 * (1 - est.cost_ / cost), 4),
-                    "pass": bool(est.cost_ < cost and spent <= seconds),
+                    "below %": round(100 * below, 4),
+                    "asked %": 100 * bar,
+                    "pass": bool(below > 0 and below >= bar and spent <= seconds),
                 }
-        below = 100 * (1 - float(np.mean(ratios)))
-        average = {"instance": name, "seed": "mean", "peer": "sklearn x10", "below %": round(below, 4)}
-        yield {**average, "asked %": 100 * asked, "pass": below >= 100 * asked}
 
 
 def best(seeds: list[int]) -> Iterator[Row]:

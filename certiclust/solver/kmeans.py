@@ -34,8 +34,8 @@ EARLY = 20, 5
 EARLY_COLUMNS, EARLY_END = 16, 0.25
 #: Rows of a coreset at least, and per centre; up to twice as many points are searched themselves.
 CORESET = 20_000, 500
-#: Work of the search on a coreset, as passes of all distances between points and centres: at least, and times the share
-#: of the total sum of squares that is left, since clusters far apart are soon found.
+#: Work of the search on coresets of very many points, as passes of all distances between points and centres: at least,
+#: and times the share of the total sum of squares that is left, since clusters far apart are soon found.
 CORESET_PASSES = 1.0, 5.0
 #: How that work is shared: a sample by distance to the mean, then one by distance to the centres found.
 CORESET_SHARES = 0.7, 0.3
@@ -186,7 +186,7 @@ class KMeansStrategy(Strategy):
         return search
 
     def _sample_work(self, unexplained: float) -> float:
-        """Return the work of a search on samples: what it would be without, falling with n, or passes over all points."""
+        """Return the work of the search on samples: that on all points, falling with n, or some passes over these."""
         most = SEARCH_WORK[self.problem.k > 20]
         passes = CORESET_PASSES[0] + CORESET_PASSES[1] * unexplained
         falling = most * 2 * self._sample_size / self.problem.space.n
