@@ -102,14 +102,17 @@ class FilteredDescent(Descent):
             label(self._parts, self._columns, state, self._desk, self._sieve, start, min(count, start + step))
         self._count()
 
-    def _descend(self, state: Clustering, pace: Pace) -> float:
-        """Run Lloyd's iteration by blocks, and give the rest to the descent by bounds if that may reach the target."""
+    def _lloyd(self, state: Clustering, pace: Pace) -> float:
+        """Run Lloyd's iteration by blocks; returns the cost. Labels are made only if that may reach the target."""
         cost = self._sift(state, pace)
-        first = float(self._desk.cost[1])
-        if cost <= 1e-6 * self.total or cost * (1 - 2 * self._hartigan_gain) < pace.target:
-            self.assign(state, state.centers)
-            cost = super()._descend(state, pace)
-        self._first = first
+        if cost > 1e-6 * self.total and cost * (1 - 2 * self._hartigan_gain) >= pace.target:
+            return cost
+        self.assign(state, state.centers)
+        if state.sizes.all():
+            return self.cost(state)
+        first = self._desk.cost[1]
+        cost = super()._lloyd(state, pace)  # gives every centre a point
+        self._desk.cost[1] = first
         return cost
 
     def _sift(self, state: Clustering, pace: Pace) -> float:

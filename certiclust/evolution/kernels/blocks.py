@@ -135,18 +135,20 @@ def find_nearest(blocks: Blocks, work: Workspace, sieve: Sieve, d: int, b: int, 
 
 
 @njit(**PART)
-def clear(state: Clustering, d: int) -> None:
-    """Set the sums to nothing."""
+def copy_centers(state: Clustering, work: Workspace, d: int) -> None:
+    """Put the centres into columns, so that loops over them vectorise."""
     for j in range(state.sizes.shape[0]):
-        state.sizes[j], state.masses[j] = 0, 0.0
         for t in range(d):
-            state.sums[j, t] = 0.0
+            work.columns[t, j] = state.centers[j, t]
 
 
 @njit(**PART)
 def add_all(blocks: Blocks, state: Clustering, work: Workspace, sieve: Sieve, d: int) -> None:
     """Sum up the points nearest to every centre."""
-    clear(state, d)
+    for j in range(state.sizes.shape[0]):
+        state.sizes[j], state.masses[j] = 0, 0.0
+        for t in range(d):
+            state.sums[j, t] = 0.0
     for b in range(blocks.low.shape[0]):
         left = leave_nearest(blocks, work, sieve, d, b)
         find_nearest(blocks, work, sieve, d, b, left)
@@ -167,23 +169,26 @@ def sift(
 ) -> bool:
     """Run Lloyd's iteration as `lloyd` does, for `pause` passes; returns whether it ended, else call again.
 
-    Of the clustering only centres, sums, masses and sizes are kept. `columns` is a tuple as long as there are columns:
-    that number is known when this is compiled, and the loops over it vanish.
+    The first pass is from the centres as they are, and not counted. Of the clustering only centres, sums, masses and
+    sizes are kept. `columns` is a tuple as long as there are columns: that number is known when this is compiled, and
+    the loops over it vanish.
     """
     d = len(columns)
-    if work.progress[1] == 0:
-        work.progress[6] = 0
-        for j in range(state.sizes.shape[0]):
-            for t in range(d):
-                work.columns[t, j] = state.centers[j, t]
-        add_all(blocks, state, work, sieve, d)
-        work.cost[0] = work.cost[1] = total - explained(state)
     for _ in range(pause):
-        if move_centers(state, work, work.progress[6] > 0) == 0.0:
-            return True
+        begun = work.progress[0] > 0
+        if begun:
+            if move_centers(state, work, work.progress[6] > 0) == 0.0:
+                return True
+        else:
+            copy_centers(state, work, d)
         add_all(blocks, state, work, sieve, d)
-        if ended(work, total - explained(state), pace):
-            return True
+        cost = total - explained(state)
+        if begun:
+            if ended(work, cost, pace):
+                return True
+        else:
+            work.progress[0], work.progress[6] = 1, 0
+            work.cost[0] = work.cost[1] = cost
     return False
 
 
@@ -193,9 +198,7 @@ def label(
 ) -> None:
     """Assign the points of some blocks to their nearest centres; sums, masses and sizes are added to."""
     d = len(columns)
-    for j in range(state.sizes.shape[0]):
-        for t in range(d):
-            work.columns[t, j] = state.centers[j, t]
+    copy_centers(state, work, d)
     for b in range(start, stop):
         left = leave_two(blocks, work, sieve, d, b)
         for i in range(SIZE):
