@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from certiclust.evolution.descent import Descent, Floats, Ints
+from certiclust.evolution.descent import PASSES, Descent, Floats, Ints, Stopped
 
 if TYPE_CHECKING:
     from certiclust.evolution.kernels.blocks import Blocks
@@ -90,15 +90,27 @@ class FilteredDescent(Descent):
 
     def assign(self, state: Clustering, centers: Floats) -> None:
         """Make `state` the clustering by nearest of `centers`."""
+        state.centers[:] = centers
+        self._label(state, self.poll)
+
+    def lloyd(self, state: Clustering, tol: float, passes: int = PASSES) -> float:
+        """Run Lloyd's iteration until it gains no more than `tol`; returns the cost. After a stop labels are whole."""
+        try:
+            return super().lloyd(state, tol, passes)
+        except Stopped:
+            self._label(state, lambda: None)
+            raise
+
+    def _label(self, state: Clustering, poll: Callable[[], None]) -> None:
+        """Assign all points to their nearest centres."""
         from certiclust.evolution.kernels.blocks import label
 
-        state.centers[:] = centers
         for part in (state.sums, state.masses, state.sizes):
             part.fill(0)
         count = len(self._parts.low)
         step = max(1, self._block // self._parts.rows.shape[1])
         for start in range(0, count, step):
-            self.poll()
+            poll()
             label(self._parts, self._columns, state, self._desk, self._sieve, start, min(count, start + step))
         self._count()
 

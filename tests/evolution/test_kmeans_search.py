@@ -194,6 +194,27 @@ def plain_descent(points, w, centers, tol=1e-3):
             return centers, cost
 
 
+@pytest.mark.parametrize("polls", [1, 2, 3, 7])
+def test_a_stop_keeps_what_lloyd_by_blocks_has_reached(polls, monkeypatch):
+    """Its passes keep no labels; a stop makes them from the centres of that moment."""
+    monkeypatch.setattr("certiclust.evolution.filtered.PAUSE", 1)
+    left = [10**6]
+
+    def stop():
+        left[0] -= 1
+        return left[0] < 0
+
+    descent = descent_on(np.random.default_rng(6).random((3000, 2)), np.ones(3000), 30, stop, FilteredDescent)
+    state = descent.empty()
+    descent.assign(state, descent.cloud.points[:30])
+    start = partition_cost(*descent.cloud, state.labels)
+    left[0] = polls
+    with pytest.raises(Stopped):
+        descent.lloyd(state, 0.0)
+    check(descent, state)
+    assert partition_cost(*descent.cloud, state.labels) < start * (1 - 1e-3)
+
+
 @pytest.mark.parametrize(("n", "d"), [(1, 2), (127, 1), (128, 2), (129, 2), (1000, 2), (5000, 3)])
 def test_blocks_hold_every_point_once_and_are_small(n, d):
     X = np.random.default_rng(n).random((n, d))

@@ -48,9 +48,9 @@ def hartigan(cloud: Cloud, state: Clustering, work: Workspace, start: int, stop:
         low = state.lower[i] - work.near[0]
         if low > 0.0 and low * low * (least / (least + w)) >= (state.upper[i] + drift[a]) ** 2 * out:
             continue
-        u = distance(cloud.points[i], state.centers[a])
-        if low > 0.0 and low * low * (least / (least + w)) >= u * u * out:
-            state.upper[i] = u - drift[a]
+        # Bounds are relative to where the centres were when the pass began: at its end the whole way is added.
+        state.upper[i] = distance(cloud.points[i], state.centers[a]) - drift[a]
+        if low > 0.0 and low * low * (least / (least + w)) >= (state.upper[i] + drift[a]) ** 2 * out:
             continue
         work.progress[3] += k
         nearest, first, second = two_nearest(cloud.points[i], work.columns, work.row)
@@ -64,8 +64,7 @@ def hartigan(cloud: Cloud, state: Clustering, work: Workspace, start: int, stop:
                 v = work.row[j] * masses[j] / (masses[j] + w)
                 if v < best and j != a:
                     best, b = v, j
-        # Bounds are relative to where the centres were when the pass began: `loosen` adds the whole way.
-        state.upper[i], state.lower[i] = np.sqrt(work.row[a]), np.sqrt(second)
+        state.lower[i] = np.sqrt(second)
         if b >= 0:
             gain += (here - best) * w
             work.progress[5] += 1
