@@ -83,6 +83,7 @@ def compile_everything() -> None:
     """Fit small instances so that nothing is compiled in timed code."""
     fit(np.random.default_rng(0).random((300, 2)), 5, 0)
     fit(np.random.default_rng(0).random((300, 3)), 25, 0)
+    fit(np.random.default_rng(0).random((300, 5)), 25, 0)
     fit(np.random.default_rng(0).random((2500, 2)), 3, 0, limit=2.0)  # the bound by blocks
 
 

@@ -25,7 +25,7 @@ Labels = NDArray[np.int32]
 #: What a guarantee rests on.
 THEOREM = "k-means theorem, p = 1"
 #: Coordinates that a search looks at without limits of the user's: up to 20 centres, and above.
-SEARCH_WORK = 0.45e9, 2.2e9
+SEARCH_WORK = 0.45e9, 5.0e9
 #: A gap so narrow that little can be gained, and the share of that work that the search then has in all.
 NARROW, NARROW_SHARE = 0.005, 0.5
 #: Offspring without success, a constant and per centre, after which a bound is tried before the search goes on.
