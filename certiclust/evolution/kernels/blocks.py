@@ -21,7 +21,7 @@ SIZE = 128
 
 
 class Blocks(NamedTuple):
-    """Points in blocks, the last one filled up with points of weight 0, and number and corners of every block.
+    """Points in blocks with weights and rows, the last block filled up with points of weight 0, and corners of blocks.
 
     `points` has the axes block, column, place in the block.
     """
@@ -98,8 +98,41 @@ def listed(sieve: Sieve, k: int, limit: float) -> int:
 
 
 @njit(**PART)
+def find_nearest(blocks: Blocks, work: Workspace, sieve: Sieve, d: int, b: int, left: int) -> None:
+    """Find the nearest of the centres left for every point of a block."""
+    for i in range(SIZE):
+        sieve.least[i] = np.inf
+    for q in range(left):
+        j = sieve.left[q]
+        for i in range(SIZE):
+            s = 0.0
+            for t in range(d):
+                v = blocks.points[b, t, i] - work.columns[t, j]
+                s += v * v
+            sieve.nearest[i] = j if s < sieve.least[i] else sieve.nearest[i]
+            sieve.least[i] = min(s, sieve.least[i])
+
+
+@njit(**PART)
+def find_two(blocks: Blocks, work: Workspace, sieve: Sieve, d: int, b: int, left: int) -> None:
+    """Find the nearest of the centres left for every point of a block, and the square of the second least distance."""
+    for i in range(SIZE):
+        sieve.least[i] = sieve.second[i] = np.inf
+    for q in range(left):
+        j = sieve.left[q]
+        for i in range(SIZE):
+            s = 0.0
+            for t in range(d):
+                v = blocks.points[b, t, i] - work.columns[t, j]
+                s += v * v
+            sieve.nearest[i] = j if s < sieve.least[i] else sieve.nearest[i]
+            sieve.second[i] = min(sieve.second[i], max(s, sieve.least[i]))
+            sieve.least[i] = min(s, sieve.least[i])
+
+
+@njit(**PART)
 def add_block(blocks: Blocks, state: Clustering, sieve: Sieve, d: int, b: int, left: int) -> None:
-    """Add the points of a block to the sums of their nearest centres."""
+    """Add the points of a block to the sums of their nearest centres; `second` is overwritten."""
     for q in range(left):
         j = sieve.left[q]
         number, mass = 0, 0.0
@@ -116,22 +149,6 @@ def add_block(blocks: Blocks, state: Clustering, sieve: Sieve, d: int, b: int, l
             for i in range(SIZE):
                 s += sieve.second[i] * blocks.points[b, t, i]
             state.sums[j, t] += s
-
-
-@njit(**PART)
-def find_nearest(blocks: Blocks, work: Workspace, sieve: Sieve, d: int, b: int, left: int) -> None:
-    """Find the nearest of the centres left for every point of a block."""
-    for i in range(SIZE):
-        sieve.least[i] = np.inf
-    for q in range(left):
-        j = sieve.left[q]
-        for i in range(SIZE):
-            s = 0.0
-            for t in range(d):
-                v = blocks.points[b, t, i] - work.columns[t, j]
-                s += v * v
-            sieve.nearest[i] = j if s < sieve.least[i] else sieve.nearest[i]
-            sieve.least[i] = min(s, sieve.least[i])
 
 
 @njit(**PART)
@@ -201,18 +218,7 @@ def label(
     copy_centers(state, work, d)
     for b in range(start, stop):
         left = leave_two(blocks, work, sieve, d, b)
-        for i in range(SIZE):
-            sieve.least[i] = sieve.second[i] = np.inf
-        for q in range(left):
-            j = sieve.left[q]
-            for i in range(SIZE):
-                s = 0.0
-                for t in range(d):
-                    v = blocks.points[b, t, i] - work.columns[t, j]
-                    s += v * v
-                sieve.nearest[i] = j if s < sieve.least[i] else sieve.nearest[i]
-                sieve.second[i] = min(sieve.second[i], max(s, sieve.least[i]))
-                sieve.least[i] = min(s, sieve.least[i])
+        find_two(blocks, work, sieve, d, b, left)
         work.progress[3] += 2 * state.sizes.shape[0] + 2 * left * SIZE
         for i in range(SIZE):
             if blocks.weights[b, i] > 0.0:
