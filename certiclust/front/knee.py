@@ -44,7 +44,7 @@ def knee(sizes: Ints, costs: Floats, lower: Floats) -> Suggestion:
     if len(sizes) == 1:
         return Suggestion(first, f"k = {first} is the only size that was looked at.", False)
     if not costs.min() < costs[0]:
-        return Suggestion(first, f"no size up to {last} costs less than k = {first}.", bool(lower.max() >= costs[0]))
+        return Suggestion(first, f"no size up to {last} costs less than k = {first}.", bool(lower.min() >= costs[0]))
     along = (sizes - first) / (last - first)
     at_least = lower[0] + along * (lower[-1] - lower[0]) - costs
     at_most = costs[0] + along * (costs[-1] - costs[0]) - lower

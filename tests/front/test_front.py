@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
@@ -55,7 +55,14 @@ def test_a_clear_knee_is_proved(front):
     assert suggestion.reason.count(".") <= suggestion.reason.count("%") + 1  # one sentence, its numbers apart
 
 
+def test_equal_costs_prove_nothing_where_more_clusters_may_cost_less():
+    sizes, costs = np.arange(1, 4), np.full(3, 0.5)
+    assert not knee(sizes, costs, np.array([0.5, 0.25, 0.25])).proved
+    assert knee(sizes, costs, costs).proved
+
+
 @given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 0.5)), min_size=1, max_size=8))
+@example([(0.5, 0.0), (0.5, 0.5), (0.5, 0.5)])
 def test_a_proved_knee_is_the_knee_of_every_curve_between_the_bounds(rows):
     rng = np.random.default_rng(len(rows))
     costs = np.sort([c for c, _ in rows])[::-1].copy()
