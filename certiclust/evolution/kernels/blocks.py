@@ -115,7 +115,10 @@ def find_nearest(blocks: Blocks, work: Workspace, sieve: Sieve, d: int, b: int, 
 
 @njit(**PART)
 def find_two(blocks: Blocks, work: Workspace, sieve: Sieve, d: int, b: int, left: int) -> None:
-    """Find the nearest of the centres left for every point of a block, and the square of the second least distance."""
+    """Find the nearest of the centres left for every point of a block, and the square of the second least distance.
+
+    Not one with `find_nearest`: the second least would slow down every pass, and only labels need it.
+    """
     for i in range(SIZE):
         sieve.least[i] = sieve.second[i] = np.inf
     for q in range(left):
